@@ -1,0 +1,1 @@
+"""How to look inside a Transformer. This room reads tensors."""

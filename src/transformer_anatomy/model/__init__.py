@@ -1,0 +1,1 @@
+"""What a Transformer is. This room makes tensors."""

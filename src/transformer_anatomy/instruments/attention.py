@@ -1,0 +1,50 @@
+"""What a map of attention weights says in numbers. Weights have shape `(..., query, key)`."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_anatomy.model.masks import relative_positions, window_mask
+from transformer_anatomy.shapes import PerQuery, Weights
+
+
+def attention_entropy(weights: Weights) -> PerQuery:
+    """Entropy of each query's weights in nats, `-Σ a·ln a` (Shannon 1948): 0 if all on one key, `ln n` if uniform.
+
+    `0·ln 0` is 0 with a gradient of 0; a row of zeros, which attends to nothing, has entropy 0.
+    Raises `ValueError` for negative weights: it takes weights, not scores.
+    """
+    if (weights < 0).any():
+        raise ValueError("weights must not be negative, got scores? attention_entropy takes weights, after softmax")
+    logs = weights.masked_fill(weights == 0, 1.0).log()
+    return 0.0 - (weights * logs).sum(dim=-1)  # A plain minus would print a certain row as -0.
+
+
+def attention_distance(weights: Weights) -> PerQuery:
+    """Mean distance `Σ a·|query - key|` between a query and what it reads, in positions.
+
+    With fewer queries than keys the queries are the last positions, as in `causal_mask`. A row of zeros gives 0.
+    """
+    n_query, n_key = _map_size(weights)
+    distances = relative_positions(n_query, n_key, device=weights.device).abs()
+    return (weights * distances).sum(dim=-1)
+
+
+def window_mass(weights: Weights, window: int) -> PerQuery:
+    """The share of each query's weight that lies on keys at most `window` positions away, between 0 and 1."""
+    n_query, n_key = _map_size(weights)
+    return (weights * window_mask(n_query, window, n_key, device=weights.device)).sum(dim=-1)
+
+
+def softmax_jacobian(weights: Float[Tensor, "... key"]) -> Float[Tensor, "... key key"]:
+    """Derivative of the weights by the scores, `diag(a) - a·aᵀ`: entry `(i, j)` is `∂a_i / ∂s_j`.
+
+    At temperature `T` divide it by `T`.
+    """
+    return torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
+
+
+def _map_size(weights: Weights) -> tuple[int, int]:
+    if weights.dim() < 2:
+        raise ValueError(f"weights must have shape (..., query, key), got {tuple(weights.shape)}")
+    return weights.shape[-2], weights.shape[-1]

@@ -1,0 +1,86 @@
+"""Who may attend to whom. One convention: boolean, True means *may attend*; masks combine with `&`."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from transformer_anatomy.shapes import Mask
+
+
+def relative_positions(
+    n_query: int, n_key: int | None = None, *, device: torch.device | str | None = None
+) -> Int[Tensor, "query key"]:
+    """Position of each key minus position of each query, in tokens: 0 on the diagonal, positive in the future.
+
+    With fewer queries than keys the queries are the *last* positions, as in generation with a cache
+    (bottom-right alignment).
+    """
+    n_key = n_query if n_key is None else n_key
+    for name, size in (("n_query", n_query), ("n_key", n_key)):
+        if size < 0:
+            raise ValueError(f"{name} must not be negative, got {size}")
+    query = torch.arange(n_key - n_query, n_key, device=device)
+    return torch.arange(n_key, device=device) - query[:, None]
+
+
+def causal_mask(
+    n_query: int, n_key: int | None = None, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "query key"]:
+    """Allow the present and the past: `(query, key)`, the lower triangle, aligned bottom-right when `n_key` differs."""
+    return relative_positions(n_query, n_key, device=device) <= 0
+
+
+def window_mask(
+    n_query: int, window: int, n_key: int | None = None, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "query key"]:
+    """Allow keys at most `window` positions away, on either side: `(query, key)`; 0 leaves each token to itself."""
+    if window < 0:
+        raise ValueError(f"window must not be negative, got {window}")
+    return relative_positions(n_query, n_key, device=device).abs() <= window
+
+
+def padding_mask(
+    lengths: Sequence[int] | Tensor, n: int, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "batch 1 1 key"]:
+    """Allow the first `lengths[i]` of `n` keys in sample `i`: `(batch, 1, 1, n)`, the same for every head and query.
+
+    Raises `ValueError` for a length outside 0 to `n`, `TypeError` for lengths that are not whole numbers.
+    """
+    lengths = torch.as_tensor(lengths)
+    if lengths.dtype == torch.bool or lengths.is_floating_point() or lengths.is_complex():
+        raise TypeError(f"lengths must be whole numbers, one for each sample, got {lengths.dtype}")
+    if lengths.dim() != 1:
+        raise ValueError(f"lengths must be one number for each sample, got shape {tuple(lengths.shape)}")
+    if lengths.numel() and not 0 <= lengths.min() <= lengths.max() <= n:
+        raise ValueError(f"lengths must lie between 0 and n = {n}, got {lengths.tolist()}")
+    lengths = lengths.to(device)
+    return (torch.arange(n, device=lengths.device) < lengths[:, None])[:, None, None, :]
+
+
+def blocked_mask(mask: Mask) -> Mask:
+    """The same mask for `nn.MultiheadAttention`, where True means *blocked*. The one place where polarity turns.
+
+    `F.scaled_dot_product_attention` needs no conversion: there True means may attend, as here.
+    """
+    check_boolean(mask)
+    return ~mask
+
+
+def check_boolean(mask: Tensor) -> None:
+    """Raise `TypeError` unless `mask` is boolean: numbers added to scores would let "masked" keys keep weight."""
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"mask must be a boolean tensor (True: may attend), got {type(mask).__name__}")
+    if mask.dtype != torch.bool:
+        raise TypeError(f"mask must be boolean (True: may attend), got {mask.dtype}; convert it with mask.bool()")
+
+
+def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise unless `mask` is boolean and broadcasts to `shape`, the shape of the scores, without enlarging it."""
+    check_boolean(mask)
+    shape = tuple(shape)
+    aligned = shape[len(shape) - mask.dim() :]
+    fits = mask.dim() <= len(shape) and all(m in (1, s) for m, s in zip(mask.shape, aligned, strict=True))
+    if not fits:
+        raise ValueError(f"mask of shape {tuple(mask.shape)} does not broadcast to scores of shape {shape}")

@@ -1,0 +1,88 @@
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_anatomy import (
+    attention_weights,
+    blocked_mask,
+    causal_mask,
+    padding_mask,
+    window_mask,
+)
+
+T, _ = True, False
+
+
+def test_the_future_is_hidden_and_the_present_is_not():
+    assert causal_mask(3).tolist() == [[T, _, _], [T, T, _], [T, T, T]]
+
+
+def test_the_last_query_of_a_causal_mask_sees_every_key():
+    assert causal_mask(2, 4).tolist() == [[T, T, T, _], [T, T, T, T]]
+    assert causal_mask(3, 2).tolist() == [[_, _], [T, _], [T, T]]
+
+
+def test_a_window_reaches_equally_far_to_both_sides():
+    assert window_mask(4, 1).tolist() == [[T, T, _, _], [T, T, T, _], [_, T, T, T], [_, _, T, T]]
+    assert torch.equal(window_mask(3, 0), torch.eye(3, dtype=torch.bool))
+    assert window_mask(1, 1, 3).tolist() == [[_, T, T]]
+
+
+def test_padding_hides_keys_of_its_own_sample_for_every_head_and_query():
+    mask = padding_mask([3, 1, 0], 3)
+    assert mask.shape == (3, 1, 1, 3)
+    assert mask[:, 0, 0].tolist() == [[T, T, T], [T, _, _], [_, _, _]]
+    assert torch.equal(padding_mask(torch.tensor([3, 1, 0]), 3), mask)
+
+
+def test_a_padded_key_is_hidden_not_a_padded_query():
+    weights = attention_weights(torch.zeros(1, 1, 3, 3), padding_mask([2], 3))
+    torch.testing.assert_close(weights[0, 0], torch.tensor([[0.5, 0.5, 0.0]] * 3))
+
+
+def test_masks_combine_with_and():
+    combined = causal_mask(3) & padding_mask([2], 3)
+    assert combined[0, 0].tolist() == [[T, _, _], [T, T, _], [T, T, _]]
+
+
+def test_true_means_may_attend_here_and_in_the_fused_kernel_and_after_conversion_in_the_module():
+    values = torch.tensor([[[1.0], [2.0], [3.0]]])
+    queries, keys = torch.zeros(1, 1, 1), torch.zeros(1, 3, 1)
+    mask = torch.tensor([[True, False, False]])
+    module = nn.MultiheadAttention(1, 1, bias=False, batch_first=True)
+    for parameter in module.parameters():
+        nn.init.ones_(parameter)
+
+    ours = attention_weights(torch.zeros(1, 1, 3), mask) @ values
+    fused = F.scaled_dot_product_attention(queries, keys, values, mask)
+    reference, _ = module(queries, keys, values, attn_mask=blocked_mask(mask))
+    flipped = attention_weights(torch.zeros(1, 1, 3), blocked_mask(mask)) @ values
+    assert [x.item() for x in (ours, fused, reference, flipped)] == [1.0, 1.0, 1.0, 2.5]
+
+
+def test_masks_are_made_where_they_are_asked_for():
+    assert causal_mask(2, device="meta").device.type == "meta"
+    assert window_mask(2, 1, device="meta").device.type == "meta"
+    assert padding_mask([1], 2, device="meta").device.type == "meta"
+    assert padding_mask(torch.tensor([1]), 2).device == torch.tensor([1]).device
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: causal_mask(-1), ValueError, "n_query must not be negative, got -1"),
+        (lambda: causal_mask(2, -3), ValueError, "n_key must not be negative, got -3"),
+        (lambda: window_mask(3, -1), ValueError, "window must not be negative, got -1"),
+        (lambda: padding_mask([4], 3), ValueError, r"between 0 and n = 3, got \[4\]"),
+        (lambda: padding_mask([-1], 3), ValueError, r"between 0 and n = 3, got \[-1\]"),
+        (lambda: padding_mask([1.5], 3), TypeError, "lengths must be whole numbers.*float32"),
+        (lambda: padding_mask(torch.tensor([True]), 3), TypeError, "lengths must be whole numbers.*bool"),
+        (lambda: padding_mask(torch.ones(2, 3, dtype=torch.long), 3), ValueError, r"one number for each.*\(2, 3\)"),
+        (lambda: blocked_mask(torch.tensor([1.0, 0.0])), TypeError, "mask must be boolean.*float32"),
+        (lambda: blocked_mask([True]), TypeError, "mask must be a boolean tensor.*list"),
+    ],
+)
+def test_a_bad_mask_is_refused_by_name(unchecked, call, error, message):
+    with pytest.raises(error, match=message):
+        call()
