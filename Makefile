@@ -1,0 +1,76 @@
+# Every command sets up what it needs first; with nothing changed that takes a second.
+PYTHON ?= python3
+BIN := .venv/bin
+PORT ?= 8000
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+# Small models run fastest on one thread; two notebooks run side by side instead.
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help book serve lab test benchmark clean chromium
+
+help:
+	@echo "make book       set up, build the book, say where to open it"
+	@echo "make serve      build the book and serve it on localhost:$(PORT)"
+	@echo "make lab        set up and open the notebooks in JupyterLab"
+	@echo "make test       set up and run every test"
+	@echo "make benchmark  measure the figures of the built book in a browser"
+
+.venv/pip:
+	@echo "Making .venv"
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else f"Python 3.11 to 3.13 is needed; $(PYTHON) is {v.major}.{v.minor}. Name another one: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: apt-get install python3-venv"; rm -rf .venv; exit 1; }
+	@touch $@
+
+.venv/book: .venv/pip requirements.txt constraints.txt pyproject.toml
+	@echo "Installing what the book needs into .venv (minutes the first time)"
+	@$(BIN)/pip install --quiet --constraint constraints.txt --requirement requirements.txt
+	@$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements >/dev/null 2>&1
+	@touch $@
+
+.venv/test: .venv/book
+	@echo "Installing what the tests need into .venv"
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@
+
+book: .venv/book
+	@echo "Building the book"
+	@mkdir -p _build
+	@$(BIN)/jupyter-book build . -W --keep-going -n >_build/log.txt 2>&1 || { cat _build/log.txt; exit 1; }
+	@echo "Open _build/html/index.html, or run: make serve"
+
+serve: book
+	@echo "Serving the book on http://localhost:$(PORT) (stop with Ctrl-C)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+lab: .venv/book
+	@echo "Opening the notebooks in JupyterLab on localhost (stop with Ctrl-C)"
+	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 --ServerApp.root_dir=book \
+		$(if $(filter 0,$(shell id -u)),--allow-root)
+
+chromium:
+	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
+		[ -n "$$name" ] && command -v "$$name" >/dev/null && exit 0; done; false \
+		|| { echo "Installing Chromium for the browser tests"; $(if $(filter 0,$(shell id -u)),,sudo )sh -c 'apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk >/dev/null'; } \
+		|| { echo "No Chromium: install it, or name yours: make test CHROMIUM=/path/to/chrome"; exit 1; }
+
+test: .venv/test chromium
+	@echo "1/5 style"
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .
+	@echo "2/5 the library, and the habits of the notebooks"
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/book
+	@echo "3/5 the notebooks"
+	@$(BIN)/pytest -n 2 --dist loadfile -W default --nbval-lax --nbval-current-env --nbval-cell-timeout=120 book
+	@echo "4/5 the book"
+	@$(MAKE) --no-print-directory book
+	@echo "5/5 the built book and JupyterLab, in a browser"
+	@$(BIN)/pytest tests/book
+
+benchmark: .venv/test chromium
+	@echo "Measuring the figures of the built book"
+	@$(BIN)/python benchmarks/figures.py
+
+clean:
+	@echo "Removing the built book and its cache"
+	@rm -rf _build
