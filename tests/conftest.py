@@ -2,6 +2,8 @@ import jaxtyping
 import pytest
 import torch
 
+pytest_plugins = ["tests.browsing"]
+
 
 @pytest.fixture(autouse=True)
 def seed():

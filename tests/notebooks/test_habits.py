@@ -3,8 +3,10 @@
 import ast
 import re
 import statistics
+import symtable
 import sys
 import tomllib
+from collections import Counter
 
 from tests.chapters import ROOT, chapters
 
@@ -106,3 +108,27 @@ def test_code_that_is_folded_in_the_book_is_folded_in_jupyterlab(chapter):
         tags = cell.metadata.get("tags", [])
         assert tags in ([], ["hide-input"]), cell.id
         assert cell.metadata.get("jupyter", {}).get("source_hidden", False) == bool(tags), cell.id
+
+
+COMPREHENSIONS = {"listcomp", "setcomp", "dictcomp", "genexpr"}  # run in their cell, unless a function holds them
+
+
+def names_bound_by(source: str) -> set[str]:
+    """The names that running a cell binds in the notebook."""
+    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
+    return {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
+
+
+def names_read_by_functions(table: symtable.SymbolTable, in_function: bool = False) -> set[str]:
+    """The names that the functions and lambdas of a cell look up in the notebook each time they are called."""
+    in_function = in_function or (table.get_type() == "function" and table.get_name() not in COMPREHENSIONS)
+    read = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()} if in_function else set()
+    return read.union(*(names_read_by_functions(child, in_function) for child in table.get_children()))
+
+
+def test_no_later_cell_changes_what_a_figure_computes(chapter):
+    """A live figure calls its function long after its cell ran: a name that is bound again means something else then."""
+    sources = [cell.source for cell in chapter.code_cells]
+    bound = Counter(name for source in sources for name in names_bound_by(source))
+    read = {name for source in sources for name in names_read_by_functions(symtable.symtable(source, "cell", "exec"))}
+    assert {name for name in read if bound[name] > 1} == set()

@@ -1,0 +1,43 @@
+"""Reading a list of entries from YAML so that a slip in it is reported with the entry and the key."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def read_entries(
+    path: Path, *, required: Sequence[str], optional: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields (where, entry) for each entry of a YAML list; `where` is how to name the entry in an error.
+
+    Raises TypeError when the file is no list of mappings, ValueError for a key that is missing or not accepted and for
+    an id that occurs twice.
+    """
+    import yaml
+
+    entries = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    if not isinstance(entries, list):
+        raise TypeError(f"{path.name} must be a list of entries, got {type(entries).__name__}")
+    seen = set()
+    for place, entry in enumerate(entries, start=1):
+        where = f"{path.name}, entry {place}"
+        if not isinstance(entry, Mapping):
+            raise TypeError(f"{where} must be a mapping, got {type(entry).__name__}")
+        where = f"{where} ({entry.get('id')})"
+        for key in entry:
+            if key not in (*required, *optional):
+                raise ValueError(f"{where} has {key!r}; accepted are {', '.join((*required, *optional))}")
+        for key in required:
+            if key not in entry:
+                raise ValueError(f"{where} lacks {key!r}")
+        if entry["id"] in seen:
+            raise ValueError(f"{where} has an id that is taken")
+        seen.add(entry["id"])
+        yield where, dict(entry)
+
+
+def text(where: str, key: str, value: Any) -> str:
+    """`value` without blanks around it; raises TypeError when it is no text."""
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError(f"{where}: {key} must be text (numbers in quotes), got {value!r}")
+    return value.strip()

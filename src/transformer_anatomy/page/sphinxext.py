@@ -1,0 +1,90 @@
+"""What the book needs from Sphinx: styles and scripts, mathematics without a network, fresh outputs, the ledger.
+
+Everything else about the book stands in _config.yml.
+"""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util.fileutil import copy_asset
+
+from . import exercise_panels, ledger_page
+
+HERE = Path(__file__).parent
+STYLES = ("tokens.css", "cards.css", "explore.css", "anatomy.css")
+SCRIPTS = ("explore.js", "answers.js")
+# Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
+MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
+# What the outputs of a notebook depend on besides its own cells and this package, relative to _config.yml.
+INPUTS = ("book/claims.yml", "book/exercises.yml", "book/data")
+
+# The theme leaves both empty on a first visit, paints the page without colours and then reports an error about itself.
+THEME = """(d => {
+  d.mode ||= "auto";
+  d.theme ||= matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+})(document.documentElement.dataset);"""
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx when _config.yml lists this module under ``extra_extensions``."""
+    os.environ["TRANSFORMER_ANATOMY_BOOK"] = "1"  # inherited by the kernels that run the notebooks
+    app.connect("config-inited", _use_local_mathjax)
+    app.connect("config-inited", _key_the_execution_cache)
+    app.connect("builder-inited", _add_static_files)
+    app.connect("build-finished", _copy_mathjax)
+    for name in STYLES:
+        app.add_css_file(name)
+    for name in SCRIPTS:
+        app.add_js_file(name, loading_method="defer")
+    app.add_js_file(None, body=THEME, priority=100)
+    exercise_panels.setup(app)
+    ledger_page.setup(app)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _use_local_mathjax(app: Sphinx, config: Config) -> None:
+    config.mathjax_path = "mathjax/tex-chtml.js"
+    # The menu offers parts of MathJax that are not copied.
+    config.mathjax3_config = {"options": {"enableMenu": False}} | (config.mathjax3_config or {})
+
+
+def _key_the_execution_cache(app: Sphinx, config: Config) -> None:
+    """A new folder whenever the library changes: jupyter-cache itself looks at the code cells only."""
+    caches = Path(config.nb_execution_cache_path or Path(app.outdir).parent / ".jupyter_cache")
+    current = caches / f"anatomy-{inputs_key(Path(app.srcdir))}"
+    config.nb_execution_cache_path = str(current)
+    for old in caches.glob("anatomy-*"):
+        if old != current:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def inputs_key(root: Path) -> str:
+    """A hash of this package and of the INPUTS below `root`: of all that the outputs depend on besides their cells."""
+    key = hashlib.sha256()
+    for source in (HERE.parent, *(root / name for name in INPUTS)):
+        for file in sorted(source.rglob("*")) if source.is_dir() else [source]:
+            if file.is_file() and "__pycache__" not in file.parts:
+                key.update(f"{file.relative_to(source.parent)}\0".encode() + file.read_bytes())
+    return key.hexdigest()[:16]
+
+
+def _add_static_files(app: Sphinx) -> None:
+    # Not earlier, and no folder book/_static: Jupyter Book adds every script it finds there to every page.
+    app.config.html_static_path.extend(str(HERE / name) for name in (*STYLES, *SCRIPTS))
+
+
+def _copy_mathjax(app: Sphinx, error: Exception | None) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    package = importlib.util.find_spec("sphinx-mathjax-offline")
+    if package is None:
+        raise ImportError("the book's mathematics needs a local MathJax: pip install sphinx-mathjax-offline")
+    source, target = Path(package.origin).parent / "static" / "mathjax", Path(app.outdir) / "_static" / "mathjax"
+    for part in MATHJAX:
+        copy_asset(source / part, target / part if (source / part).is_dir() else (target / part).parent)

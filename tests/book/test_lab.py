@@ -1,0 +1,95 @@
+"""In a real JupyterLab the figures compute: a reader runs a chapter, presses an arrow key, and the kernel answers."""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browsing import drawn
+
+BOOK = Path(__file__).parents[2] / "book"
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """The address of a JupyterLab on a copy of the book, so that nothing a test does is saved into the project."""
+    home = tmp_path_factory.mktemp("lab")
+    shutil.copytree(BOOK, home / "book", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    settings = home / "settings" / "@jupyterlab" / "notebook-extension"
+    settings.mkdir(parents=True)
+    # All cells are rendered, also those that are not in view.
+    (settings / "tracker.jupyterlab-settings").write_text(json.dumps({"windowingMode": "none"}))
+    port, token = free_port(), secrets.token_hex(16)
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={port}"]
+    command += ["--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={token}"]
+    command += [f"--ServerApp.root_dir={home / 'book'}"]
+    environment = os.environ | {"JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "OMP_NUM_THREADS": "1"}
+    with (home / "log.txt").open("w") as log:
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_for(f"http://127.0.0.1:{port}/api?token={token}", home / "log.txt")
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={token}"
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def wait_for(address: str, log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
+
+
+@pytest.fixture
+def notebook(visit, lab):
+    """Opens a chapter, runs all of it, and returns when its figures are live."""
+
+    def run(chapter: str):
+        opened = visit(lab.format(f"{chapter.rpartition('/')[2]}.ipynb"), viewport={"width": 1300, "height": 1000})
+        opened.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+        opened.page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
+        opened.page.get_by_role("menuitem", name="Run", exact=True).click()
+        opened.page.get_by_text("Run All Cells", exact=True).click()
+        expected = (BOOK / f"{chapter.rpartition('/')[2]}.ipynb").read_text().count('"explore(\\n"')
+        live = opened.page.locator("figure.explore .state", has_text="live")
+        expect(live).to_have_count(expected, timeout=90_000)
+        return opened
+
+    return run
+
+
+def test_a_reader_runs_a_chapter_and_the_kernel_answers_between_the_stored_frames(notebook, chapter):
+    opened = notebook(chapter)
+    assert opened.page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+    assert opened.outside == []
+    figure = opened.page.locator("figure.explore:has(input[type=range])").first
+    slider = figure.locator("input[type=range]").first
+    stored = json.loads(figure.locator("script").text_content())["controls"][0]["values"]
+    before, said = drawn(figure), figure.locator(".readout").inner_text()
+    slider.focus()
+    slider.press("ArrowRight")
+    expect(figure.locator(".state")).to_contain_text("ms", timeout=10_000)
+    shown = float(figure.locator("output").first.inner_text().replace("−", "-"))
+    assert all(abs(shown - value) > 1e-9 for value in stored)
+    assert drawn(figure) != before
+    assert figure.locator(".readout").inner_text() != said

@@ -1,0 +1,53 @@
+"""What the notebooks printed while the book was built."""
+
+import json
+import re
+
+import pytest
+
+from tests.chapters import ROOT
+
+NOISE = {
+    "an address in memory": r"\bat 0x[0-9a-f]+",
+    "a NumPy scalar's repr": r"\bnp\.(float|int)\d+",
+    "a path of this machine": r"/(home|root|tmp|usr|var|Users)/\w",
+    "a figure's default text": r"<Figure size",
+    "a progress bar": r"\d+it/s|it/s\]",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(built):
+    def of(chapter: str) -> list[dict]:
+        executed = json.loads((ROOT / "_build" / "jupyter_execute" / f"{chapter}.ipynb").read_text())
+        return [output for cell in executed["cells"] for output in cell.get("outputs", [])]
+
+    return of
+
+
+def texts(outputs: list[dict]) -> list[str]:
+    """All text that a reader sees: streams, plain text, and HTML without the data of figures."""
+    seen = []
+    for output in outputs:
+        data = output.get("data", {})
+        parts = [output.get("text", ""), *(data.get(kind, "") for kind in ("text/plain", "text/html"))]
+        seen += ["".join(part) for part in parts]
+    return [re.sub(r"(?s)<script.*?</script>|src=\"data:[^\"]*\"", "", text) for text in seen]
+
+
+def test_nothing_is_said_on_stderr(outputs, chapter):
+    assert [output for output in outputs(chapter) if output.get("name") == "stderr"] == []
+
+
+def test_every_cell_ran(outputs, chapter):
+    assert [output for output in outputs(chapter) if output["output_type"] == "error"] == []
+
+
+@pytest.mark.parametrize("what", NOISE)
+def test_no_noise_is_printed(outputs, chapter, what):
+    assert [text for text in texts(outputs(chapter)) if re.search(NOISE[what], text)] == []
+
+
+def test_the_book_needs_no_widget_state(outputs, chapter):
+    kinds = {kind for output in outputs(chapter) for kind in output.get("data", {})}
+    assert kinds <= {"text/plain", "text/html"}

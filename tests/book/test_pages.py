@@ -1,0 +1,118 @@
+"""The built book as a reader opens it: on a plane, from a server or from disk, with a keyboard."""
+
+import json
+import re
+
+import pytest
+
+from tests.browsing import controls, drawn, move
+
+THEBE = "THEBE_JS_URL"  # sphinx-thebe declares it twice on every page; nothing of ours uses it.
+LINK = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]+)"|<link\b[^>]*\bhref="([^"]+)"[^>]*>""")
+
+
+def open_page(visit, address: str, page: str, **options):
+    opened = visit(f"{address}/{page}.html", **options)
+    opened.page.wait_for_load_state("load")
+    return opened
+
+
+def test_a_page_asks_for_nothing_from_outside_and_reports_no_error(visit, address, page):
+    opened = open_page(visit, address, page)
+    opened.page.wait_for_timeout(300)
+    assert opened.outside == []
+    assert [error for error in opened.errors if THEBE not in error] == []
+
+
+def test_no_page_names_a_script_or_style_of_another_host(built, page):
+    named = [url for pair in LINK.findall((built / f"{page}.html").read_text()) for url in pair if url]
+    assert [url for url in named if url.startswith(("http:", "https:", "//"))] == []
+
+
+def test_each_control_of_each_figure_changes_what_the_figure_draws(visit, address, chapter):
+    opened = open_page(visit, address, chapter)
+    figures = opened.page.locator("figure.explore").all()
+    assert len(figures) >= 3
+    for figure in figures:
+        title = figure.locator(".title").inner_text()
+        for control in controls(figure):
+            before, said = drawn(figure), figure.locator(".readout").inner_text()
+            others = [drawn(other) for other in figures if other is not figure][:2]
+            move(control)
+            assert drawn(figure) != before, f"{title}: {control.get_attribute('aria-label')}"
+            assert figure.locator(".readout").inner_text() != said, f"{title}: the words stood still"
+            assert [drawn(other) for other in figures if other is not figure][:2] == others, f"{title} moved another"
+
+
+def test_each_figure_can_be_read_without_seeing_it(visit, built, chapter):
+    opened = open_page(visit, built.as_uri(), chapter)
+    for figure in opened.page.locator("figure.explore").all():
+        assert figure.locator("[role=img]").first.get_attribute("aria-label")
+        assert figure.locator("[aria-live=polite]").inner_text().strip()
+        assert all(control.get_attribute("aria-label") for control in controls(figure))
+        figure.locator("details.data summary").click()
+        assert figure.locator("details.data td").count() > 2
+
+
+def test_without_scripts_each_figure_stands_there_as_a_picture(visit, built, chapter):
+    opened = open_page(visit, built.as_uri(), chapter, java_script_enabled=False)
+    for figure in opened.page.locator("figure.explore").all():
+        shown = [picture for picture in figure.locator(".picture img").all() if picture.is_visible()]
+        assert len(shown) == 1
+        assert shown[0].get_attribute("alt")
+        assert shown[0].evaluate("image => image.naturalWidth") > 100
+
+
+def test_mathematics_is_set_without_a_network(visit, address, chapter):
+    opened = open_page(visit, address, chapter)
+    opened.page.locator("mjx-container").first.wait_for()
+    assert opened.page.locator("span.math, div.math").count() <= opened.page.locator("mjx-container").count()
+    assert "\\frac" not in opened.page.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 390])
+def test_nothing_sticks_out_of_a_page(visit, built, page, width, scheme):
+    opened = open_page(visit, built.as_uri(), page, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_claim_stands_in_its_chapter_with_what_was_measured(visit, built, chapter):
+    opened = open_page(visit, built.as_uri(), chapter)
+    cards = opened.page.locator("article.claim").all()
+    assert len(cards) > 20
+    for card in cards:
+        claim = json.loads(card.get_attribute("data-claim"))
+        assert claim["id"] == card.get_attribute("id")
+        assert card.locator("svg.measure").count() == 1
+
+
+def test_the_ledger_lists_every_statement_and_links_to_its_card(visit, built):
+    opened = open_page(visit, built.as_uri(), "book/ledger")
+    rows = opened.page.locator(".ledger tbody tr")
+    assert rows.count() == 56
+    links = rows.locator("td.where a").evaluate_all("links => links.map(link => link.href)")
+    assert len(links) > 45
+    for link in (links[0], links[-1]):
+        opened.page.goto(link)
+        assert opened.page.locator(f"[id='{link.partition('#')[2]}']").is_visible()
+
+
+def test_the_ledger_is_filtered_by_verdict_and_by_document(visit, built):
+    page = open_page(visit, built.as_uri(), "book/ledger").page
+    rows, boxes = page.locator(".ledger tbody tr:visible"), page.locator(".ledger fieldset input")
+    everything = rows.count()
+    for box in boxes.all():
+        box.focus()
+        box.press("Space")
+        assert rows.count() < everything
+        box.press("Space")
+        assert rows.count() == everything
+
+
+def test_an_exercise_answers_without_a_kernel(visit, built):
+    page = open_page(visit, built.as_uri(), "book/softmax_decay").page
+    form = page.locator("form").filter(has=page.locator("input[name=answer]")).first
+    form.locator("input[name=answer]").fill("7")
+    form.locator("input[name=answer]").press("Enter")
+    assert "Not yet" in page.locator(".attempts").filter(visible=True).first.inner_text()

@@ -1,0 +1,131 @@
+"""In the built book a reader answers without a kernel, and is told the same as in JupyterLab."""
+
+from pathlib import Path
+
+import pytest
+
+from transformer_anatomy import page as package
+from transformer_anatomy.page.catalogue import read_catalogue, samples
+from transformer_anatomy.page.diagnosis import diagnose
+from transformer_anatomy.page.exercises import Attempt
+from transformer_anatomy.page.predict import Prediction
+
+ASSETS = Path(package.__file__).parent
+CATALOGUE = read_catalogue(Path(__file__).parents[2] / "book" / "exercises.yml")
+HERE = [name for name, asked in CATALOGUE.items() if asked.kind in ("number", "choice")]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A page on disk as the book has it: every exercise of the course and one prediction."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRANSFORMER_ANATOMY_BOOK", "1")
+        cells = [f'<div class="cell">{Attempt(asked, None)._repr_html_()}</div>' for asked in CATALOGUE.values()]
+        cells.append(Prediction("Which layer?", ["Layer 1", "Layer 6"], "**Layer 1.**")._repr_html_())
+    links = "".join(
+        f'<link rel="stylesheet" href="{(ASSETS / name).as_uri()}">' for name in ("tokens.css", "cards.css")
+    )
+    script = f'<script src="{(ASSETS / "answers.js").as_uri()}" defer></script>'
+    file = tmp_path_factory.mktemp("answers") / "page.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8>{links}{script}{''.join(cells)}", encoding="utf-8")
+    return file.as_uri()
+
+
+@pytest.fixture
+def page(visit, address):
+    opened = visit(address)
+    yield opened.page
+    assert opened.errors == [] and opened.outside == []
+
+
+def check_of(page, name):
+    return page.locator(f'.check[data-exercise*=\'"id": "{name}"\']')
+
+
+def tell(page, name, answer):
+    """What the page says to an answer, typed or chosen."""
+    check = check_of(page, name)
+    if CATALOGUE[name].kind == "number":
+        check.locator("input").fill(answer)
+        check.locator("input").press("Enter")
+    else:
+        check.get_by_label(answer, exact=True).check()
+        check.get_by_role("button").click()
+    return check.locator(".attempts li").last.inner_text().replace("\n", " ").strip()
+
+
+def said(diagnosis):
+    return f"{'Right' if diagnosis.right else 'Not yet'}. {diagnosis.words}"
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_page_diagnoses_every_answer_as_python_does(page, name):
+    asked = CATALOGUE[name]
+    answers = [answer for outcome in (asked.right, *asked.wrong) for answer in samples(outcome)]
+    answers += [0, 1e9, -1e9, 0.123456] if asked.kind == "number" else list(asked.choices)
+    for answer in answers:
+        assert tell(page, name, str(answer)) == said(diagnose(asked, answer)), answer
+
+
+TYPED = {
+    "0,436": 0.436, " 0.436 ": 0.436, "436e-3": 0.436, ".436": 0.436, "109/250": 0.436, "1 / 2": 0.5, "−0.693": -0.693,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "means"), TYPED.items())
+def test_numbers_may_be_typed_as_people_write_them(page, typed, means):
+    assert tell(page, "softmax-temperature", typed) == said(diagnose(CATALOGUE["softmax-temperature"], means))
+
+
+@pytest.mark.parametrize("typed", ["abc", "1/2/3", "0/0", "1/", "--1", "ln 2", "NaN"])
+def test_what_is_no_number_is_answered_with_how_to_write_one(page, typed):
+    words = f"Not yet. “{typed}” is not a number. Write it like 0.5, 1e-3 or 2/3."
+    assert tell(page, "softmax-temperature", typed) == words
+
+
+def test_attempts_are_kept_and_announced(page):
+    check = check_of(page, "softmax-temperature")
+    before = check.locator(".attempts li").count()
+    tell(page, "softmax-temperature", "2.29")
+    assert "Right." in tell(page, "softmax-temperature", "0.436")
+    assert check.locator(".attempts li").count() == before + 2
+    assert check.locator(".attempts").get_attribute("aria-live") == "polite"
+    assert check.locator(".attempts li svg").nth(before).inner_html() != check.locator("li svg").last.inner_html()
+
+
+def test_the_icons_of_script_and_python_are_the_same(page):
+    for answer in ("0.436", "2.29"):
+        tell(page, "softmax-temperature", answer)
+        check = check_of(page, "softmax-temperature")
+        from_script = check.locator("li svg").last.evaluate("icon => icon.outerHTML")
+        from_python = Attempt(
+            CATALOGUE["softmax-temperature"], diagnose(CATALOGUE["softmax-temperature"], float(answer))
+        )
+        parsed = page.evaluate(
+            "html => new DOMParser().parseFromString(html, 'text/html').querySelector('li svg').outerHTML",
+            from_python._repr_html_(),
+        )
+        assert from_script == parsed
+
+
+def test_an_empty_answer_is_not_sent_and_the_page_stays(page):
+    check = check_of(page, "softmax-temperature")
+    before, address = check.locator("li").count(), page.url
+    check.locator("input").fill("")
+    check.get_by_role("button").click()
+    assert check.locator("li").count() == before and page.url == address
+
+
+def test_the_form_takes_the_place_of_the_cell_only_where_the_script_runs(page):
+    forms = page.locator(".check form")
+    assert forms.count() == len(HERE)
+    assert all(forms.nth(place).is_visible() for place in range(forms.count()))
+    assert page.locator(".cell.answered-here").count() == len(HERE)
+
+
+def test_a_prediction_is_repeated_beside_the_measurement(page):
+    page.get_by_label("Layer 6").check()
+    page.get_by_text("What was measured").click()
+    assert page.locator(".predict details").inner_text().endswith("You said “Layer 6”. Layer 1.")
+    page.get_by_label("Layer 6").press("ArrowUp")
+    assert page.locator(".guess").inner_text() == "You said “Layer 1”. "

@@ -1,0 +1,277 @@
+"""A small book of two chapters and a ledger, built as the real one is."""
+
+import html
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+import yaml
+
+from transformer_anatomy.page import sphinxext
+
+CONFIG = {
+    "title": "A small book",
+    "only_build_toc_files": True,
+    "execute": {"execute_notebooks": "cache"},
+    "parse": {"myst_enable_extensions": ["amsmath", "colon_fence", "dollarmath"]},
+    "bibtex_bibfiles": ["book/references.bib"],
+    "sphinx": {
+        "extra_extensions": ["transformer_anatomy.page.sphinxext"],
+        "config": {
+            "bibtex_reference_style": "author_year",
+            "nb_execution_raise_on_error": True,
+            "nb_ipywidgets_js": {},
+        },
+    },
+}
+STATEMENT = {
+    "document": "000", "section": "3.4", "kind": "arithmetic", "statement": "The ratio is 2.", "chapter": "first",
+    "verdict": "slip", "says": {"near": 2.0, "within": 0.1},
+}  # fmt: skip
+CLAIMS = [
+    STATEMENT | {"id": "S0-a", "sources": ["vaswani2017"]},
+    STATEMENT | {"id": "S0-b", "chapter": "second", "verdict": "holds", "document": "001"},
+    STATEMENT | {"id": "S0-c", "verdict": "opinion", "says": None, "unchecked": "No measurement decides it."},
+]
+EXERCISES = [
+    {"id": "half", "chapter": "first", "title": "cut it", "difficulty": 1, "minutes": 2, "answer": 0.5, "right": "Yes.",
+     "wrong": [{"answer": 2, "because": "The inverse."}], "otherwise": "Hm."},
+]  # fmt: skip
+FIRST = [
+    "# The first chapter\n\nSee {cite:p}`vaswani2017` and $e^x$.",
+    ["from transformer_anatomy import check, claim", 'claim("S0-a", measured=1.492, note="seven keys")'],
+    "## Exercises",
+    "### Exercise: cut it\n\nHow much is half of one?",
+    ["answer = None", 'check("half", answer)'],
+    "<details><summary>Solution</summary>\n\nIt is $1/2$.\n\n</details>",
+    "## Sources\n\n```{bibliography}\n:list: bullet\n:filter: docname in docnames\n```",
+]
+SECOND = [
+    "# The second chapter",
+    ["from transformer_anatomy import claim", 'claim("S0-b", measured=[2.03, 1.97])'],
+]
+REFERENCE = "@article{vaswani2017, title={Attention}, author={Vaswani, Ashish}, journal={NIPS}, year={2017}}"
+
+
+def write_notebook(path, cells):
+    """A text is a markdown cell, a list of lines a code cell."""
+    new = nbformat.v4
+    made = [new.new_markdown_cell(c) if isinstance(c, str) else new.new_code_cell("\n".join(c)) for c in cells]
+    for place, cell in enumerate(made):
+        cell.id = f"cell-{place}"
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(new.new_notebook(cells=made, metadata=spec), path)
+
+
+def write_book(root, **pages):
+    book = root / "book"
+    book.mkdir(exist_ok=True)
+    pages = {"first": FIRST, "second": SECOND} | pages
+    for name, cells in pages.items():
+        write_notebook(book / f"{name}.ipynb", cells)
+    (root / "_config.yml").write_text(yaml.safe_dump(CONFIG))
+    toc = {"format": "jb-book", "root": "book/index"}
+    toc["chapters"] = [{"file": f"book/{name}"} for name in [*pages, "ledger", "bibliography"]]
+    (root / "_toc.yml").write_text(yaml.safe_dump(toc))
+    for name, text in {
+        "index.md": "# A small book",
+        "ledger.md": "# The ledger\n\n```{claims-ledger}\n```",
+        "bibliography.md": "# Bibliography\n\n```{bibliography}\n```",
+        "references.bib": REFERENCE,
+        "claims.yml": yaml.safe_dump([{k: v for k, v in entry.items() if v is not None} for entry in CLAIMS]),
+        "exercises.yml": yaml.safe_dump(EXERCISES),
+    }.items():
+        (book / name).write_text(text, encoding="utf-8")
+
+
+def build(root, *options):
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", *options, "."]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, encoding="utf-8")
+    return done.returncode, done.stdout + done.stderr
+
+
+STRICT = ("-n", "-W", "--keep-going")
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """The root of the small book, built strictly; tests that change it work on what others left."""
+    root = tmp_path_factory.mktemp("book")
+    write_book(root)
+    status, log = build(root, *STRICT)
+    assert status == 0, log
+    return root
+
+
+def page(root, name):
+    return (root / "_build" / "html" / "book" / f"{name}.html").read_text(encoding="utf-8")
+
+
+def rows(root):
+    """Verdict, document and text of each row of the ledger."""
+    found = re.findall(r'<tr id="ledger-([^"]*)".*?>(.*?)</tr>', page(root, "ledger"), re.S)
+    return {name: " ".join(html.unescape(re.sub(r"<[^>]+>", " ", row)).split()) for name, row in found}
+
+
+def test_the_ledger_shows_what_the_notebooks_of_this_build_measured(book):
+    ledger = rows(book)
+    assert list(ledger) == ["S0-a", "S0-b", "S0-c"]
+    assert ledger["S0-a"] == "Slip The ratio is 2. 000 §3.4 1.49 2.0 ± 0.1 [ Vaswani, 2017 ]"
+    assert ledger["S0-b"] == "Holds The ratio is 2. 001 §3.4 2.00 2.0 ± 0.1"
+    assert ledger["S0-c"] == "Opinion The ratio is 2. 000 §3.4 No measurement decides it."
+    assert 'class="range"' in page(book, "ledger")  # the spread over the seeds
+
+
+def test_each_row_leads_to_its_card(book):
+    links = re.findall(r'href="((?:first|second)\.html)#(S0-\w)"', page(book, "ledger"))
+    assert [name for _, name in links] == ["S0-a", "S0-b"]
+    for file, name in links:
+        assert f'<article class="claim anatomy" id="{name}"' in page(book, file.removesuffix(".html"))
+
+
+def test_the_ledger_is_filtered_by_verdict_and_document_without_a_script(book):
+    ledger = page(book, "ledger")
+    for field, value, count in (("verdict", "slip", 1), ("verdict", "opinion", 1), ("document", "000", 2)):
+        assert re.search(
+            rf'<input type="checkbox" name="{field}" value="{value}" checked>.*?<span>{count}</span>', ledger
+        )
+        assert f'[name="{field}"][value="{value}"]:not(:checked)) [data-{field}="{value}"]{{display:none}}' in ledger
+
+
+def test_an_exercise_is_one_panel_of_heading_effort_text_cell_and_solution(book):
+    panel = re.search(r'<section class="answer exercise anatomy".*?</section>', page(book, "first"), re.S)[0]
+    for part in ("Exercise: cut it", "●○○", "2 min", "How much is half", "<form", "<summary>Solution</summary>"):
+        assert part in panel
+    assert panel.count("●○○") == 1
+
+
+def test_nothing_on_a_page_comes_from_elsewhere(book):
+    for file in (book / "_build" / "html").rglob("*.html"):
+        loaded = re.findall(
+            r'<(?:script|img|link rel="(?:stylesheet|preload)")[^>]*?(?:src|href)="([^"]+)"', file.read_text()
+        )
+        assert [address for address in loaded if re.match(r"(https?:)?//", address)] == []
+
+
+def test_mathematics_is_set_by_the_local_mathjax_with_its_fonts_and_little_else(book):
+    static = book / "_build" / "html" / "_static"
+    assert re.search(r'src="\.\./_static/mathjax/tex-chtml\.js', page(book, "first"))
+    assert list(static.glob("mathjax/output/chtml/fonts/woff-v2/*.woff"))
+    assert sum(file.stat().st_size for file in (static / "mathjax").rglob("*")) < 3e6
+
+
+def test_every_page_loads_styles_and_scripts_of_the_course_once(book):
+    for name in ("first", "ledger"):
+        for asset in (*sphinxext.STYLES, *sphinxext.SCRIPTS):
+            assert len(re.findall(rf'="\.\./_static/{re.escape(asset)}\?', page(book, name))) == 1
+            assert (book / "_build" / "html" / "_static" / asset).is_file()
+
+
+def test_ids_are_unique_on_each_page(book):
+    for name in ("first", "second", "ledger"):
+        ids = re.findall(r'\sid="([^"]+)"', page(book, name))
+        assert len(ids) == len(set(ids))
+
+
+def test_a_changed_notebook_changes_the_ledger_and_the_others_keep_their_values(book):
+    write_notebook(book / "book" / "second.ipynb", [SECOND[0], [line.replace("2.03", "2.09") for line in SECOND[1]]])
+    status, log = build(book, *STRICT)
+    assert status == 0 and log.count("Executed notebook") == 1, log
+    assert "2.03 2.0 ± 0.1" in rows(book)["S0-b"] and "1.49" in rows(book)["S0-a"]
+
+
+def test_a_build_without_changes_runs_nothing_and_keeps_the_ledger(book):
+    before = rows(book)
+    status, log = build(book, *STRICT)
+    assert status == 0 and "Executed notebook" not in log, log
+    assert rows(book) == before
+
+
+def test_a_changed_statement_runs_the_notebooks_again(book):
+    claims = book / "book" / "claims.yml"
+    claims.write_text(claims.read_text().replace("The ratio is 2.", "The ratio is two."))
+    status, log = build(book, *STRICT)
+    assert status == 0 and log.count("Executed notebook") == 2, log
+    assert "The ratio is two." in rows(book)["S0-a"] and "The ratio is two." in page(book, "first")
+    assert len(list((book / "_build" / ".jupyter_cache").glob("anatomy-*"))) == 1
+
+
+def test_a_page_that_is_gone_takes_its_measurements_with_it(book):
+    (book / "book" / "second.ipynb").unlink()
+    toc = book / "_toc.yml"
+    toc.write_text(toc.read_text().replace("- file: book/second\n", ""))
+    status, log = build(book, *STRICT)
+    assert status != 0 and "S0-b has no claim in a chapter" in log, log
+    assert rows(book)["S0-b"] == "Holds The ratio is two. 001 §3.4 not checked in this build"
+
+
+def test_pages_can_be_read_in_parallel(tmp_path):
+    """By Sphinx itself: an extension that Jupyter Book adds does not allow it."""
+    write_book(tmp_path, **{f"page{n}": ["# Another page"] for n in range(6)})  # Sphinx shares out six pages or more
+    (tmp_path / "book" / "index.md").write_text("# A small book\n\n```{toctree}\n:glob:\n*\n```")
+    (tmp_path / "book" / "conf.py").write_text(
+        'extensions = ["myst_nb", "sphinxcontrib.bibtex", "transformer_anatomy.page.sphinxext"]\n'
+        'html_theme, myst_enable_extensions = "sphinx_book_theme", ["dollarmath"]\n'
+        'bibtex_bibfiles, bibtex_reference_style = ["references.bib"], "author_year"\n'
+    )
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-j", "2", "book", "_build/html/book"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0 and "bibliography .. page0" in done.stdout, done.stdout + done.stderr
+    assert "1.49 2.0 ± 0.1" in rows(tmp_path)["S0-a"] and "2.00 2.0 ± 0.1" in rows(tmp_path)["S0-b"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["1 / 0"], "ZeroDivisionError"),
+        (["from transformer_anatomy import claim", 'claim("S0-b", measured=1.0)'], "ClaimError"),
+        (
+            ["from IPython.display import display", 'display({"application/x-anatomy": "?"}, raw=True)'],
+            "application/x-anatomy",
+        ),
+    ],
+    ids=["a cell that fails", "a claim that no longer holds", "an output of unknown type"],
+)
+def test_the_build_fails_on(tmp_path, lines, words):
+    write_book(tmp_path, second=["# The second chapter", lines])
+    status, log = build(tmp_path, *STRICT)
+    assert status != 0 and words in log, log
+
+
+def test_what_is_missing_double_or_out_of_place_is_a_warning(tmp_path):
+    again = [*SECOND[1], 'claim("S0-a", measured=1.0)', 'claim("S0-a", measured=1.0)']
+    loose = ["from transformer_anatomy import check", 'check("half")']
+    write_book(tmp_path, first=["# The first chapter"], second=["# The second chapter", again, loose])
+    write_notebook(tmp_path / "book" / "second.ipynb", ["# The second chapter", again[:1] + again[2:], loose])
+    status, log = build(tmp_path)
+    assert status == 0
+    for words in (
+        "S0-b has no claim in a chapter and no 'unchecked' in claims.yml",
+        "S0-a is claimed 2 times: book/second, book/second",
+        "S0-a is claimed in book/second, but claims.yml says chapter first",
+        "exercise half must stand in a section of its own whose heading ends with “cut it”",
+    ):
+        assert words in log, log
+
+
+def test_the_execution_cache_changes_with_the_library_and_with_the_data_of_the_book(tmp_path, monkeypatch):
+    package = tmp_path / "package" / "page"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(sphinxext, "HERE", package)
+    (tmp_path / "book").mkdir()
+
+    def key():
+        return sphinxext.inputs_key(tmp_path)
+
+    keys = [key()]
+    for file in (package / "claims.py", tmp_path / "book" / "claims.yml", tmp_path / "book" / "exercises.yml"):
+        file.write_text("1")
+        keys.append(key())
+    (package / "claims.py").write_text("2")
+    keys.append(key())
+    assert len(set(keys)) == len(keys)
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "claims.pyc").write_text("x")
+    assert key() == keys[-1]
