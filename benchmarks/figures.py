@@ -39,7 +39,7 @@ MEASURE = """(figure, [index, moves]) => {
 def sample() -> str:
     """HTML of a page with every kind of figure, at and above the sizes of the book."""
     from transformer_anatomy import explore, linspace, logspace
-    from transformer_anatomy.page import explore as module
+    from transformer_anatomy.page.assets import asset
 
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(6, 64, 64, generator=generator)
@@ -80,12 +80,11 @@ def sample() -> str:
             temperature=temperature,
         ),
     ]
-    folder = Path(module.__file__).parent
-    styles = "".join((folder / name).read_text() for name in ("tokens.css", "explore.css"))
     body = "".join(figure.figure() for figure in figures)
     return (
-        f'<!doctype html><meta charset="utf-8"><style>body {{ max-width: 720px; margin: auto }} {styles}</style>{body}'
-        f"<script>{(folder / 'explore.js').read_text()}</script>"
+        '<!doctype html><meta charset="utf-8">'
+        f"<style>body {{ max-width: 720px; margin: auto }} {asset('tokens.css', 'explore.css')}</style>"
+        f"{body}<script>{asset('explore.js')}</script>"
     )
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 

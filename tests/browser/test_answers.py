@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from transformer_anatomy import page as package
-from transformer_anatomy.page.catalogue import read_catalogue, samples
-from transformer_anatomy.page.diagnosis import diagnose
+from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.exercises import Attempt
+from transformer_anatomy.page.exercises.catalogue import read_catalogue, samples
+from transformer_anatomy.page.exercises.diagnosis import diagnose
 from transformer_anatomy.page.predict import Prediction
 
-ASSETS = Path(package.__file__).parent
 CATALOGUE = read_catalogue(Path(__file__).parents[2] / "book" / "exercises.yml")
 HERE = [name for name, asked in CATALOGUE.items() if asked.kind in ("number", "choice")]
 
@@ -23,9 +22,9 @@ def address(tmp_path_factory):
         cells = [f'<div class="cell">{Attempt(asked, None)._repr_html_()}</div>' for asked in CATALOGUE.values()]
         cells.append(Prediction("Which layer?", ["Layer 1", "Layer 6"], "**Layer 1.**")._repr_html_())
     links = "".join(
-        f'<link rel="stylesheet" href="{(ASSETS / name).as_uri()}">' for name in ("tokens.css", "cards.css")
+        f'<link rel="stylesheet" href="{(STATIC / name).as_uri()}">' for name in ("tokens.css", "cards.css")
     )
-    script = f'<script src="{(ASSETS / "answers.js").as_uri()}" defer></script>'
+    script = f'<script src="{(STATIC / "answers.js").as_uri()}" defer></script>'
     file = tmp_path_factory.mktemp("answers") / "page.html"
     file.write_text(f"<!doctype html><meta charset=utf-8>{links}{script}{''.join(cells)}", encoding="utf-8")
     return file.as_uri()

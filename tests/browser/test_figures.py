@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_anatomy import explore, linspace, logspace
-from transformer_anatomy.page import explore as explore_module
-
 from tests.browsing import controls, drawn, move
+from transformer_anatomy import explore, linspace, logspace
+from transformer_anatomy.page.assets import STATIC
 
-PAGE = Path(explore_module.__file__).parent
 TOKENS = ["she", "poured", "the", "water"]
 STICKING_OUT = """figure => {
   const { right } = figure.getBoundingClientRect(), parts = [...figure.querySelectorAll("svg *, canvas, label")];
@@ -126,7 +124,7 @@ def site(made, tmp_path_factory):
     """A page with one figure of every sort in a subfolder, as the book has them; one with a frozen script; and more."""
     folder = tmp_path_factory.mktemp("site")
     for name in ("tokens.css", "explore.css", "explore.js"):
-        shutil.copy(PAGE / name, folder / name)
+        shutil.copy(STATIC / name, folder / name)
     body = "".join(figure.figure() for figure in made.values())
     styles = '<link rel="stylesheet" href="../tokens.css"><link rel="stylesheet" href="../explore.css">'
     write(folder / "chapters" / "page.html", body, f'{styles}<script defer src="../explore.js"></script>')

@@ -5,9 +5,8 @@ import base64
 import pytest
 import torch
 
-from transformer_anatomy import choices, explore, logspace
-
 from tests.browsing import controls, drawn, move
+from transformer_anatomy import choices, explore, logspace
 
 # A page that mounts the module as JupyterLab does. `answers` is held back where a test wants to be late.
 MOUNT = """async ([module, html]) => {

@@ -127,8 +127,9 @@ def names_read_by_functions(table: symtable.SymbolTable, in_function: bool = Fal
 
 
 def test_no_later_cell_changes_what_a_figure_computes(chapter):
-    """A live figure calls its function long after its cell ran: a name that is bound again means something else then."""
+    """A live figure calls its function after later cells ran: a name bound again means something else then."""
     sources = [cell.source for cell in chapter.code_cells]
     bound = Counter(name for source in sources for name in names_bound_by(source))
-    read = {name for source in sources for name in names_read_by_functions(symtable.symtable(source, "cell", "exec"))}
+    tables = [symtable.symtable(source, "cell", "exec") for source in sources]
+    read = set().union(*map(names_read_by_functions, tables))
     assert {name for name in read if bound[name] > 1} == set()

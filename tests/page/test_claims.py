@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_anatomy.page.bands import Band, band
 from transformer_anatomy.page.claims import ClaimError, claim
-from transformer_anatomy.page.evidence import Evidence
-from transformer_anatomy.page.icons import ICONS
-from transformer_anatomy.page.ledger import VERDICTS, read_ledger
-from transformer_anatomy.page.strip import strip
+from transformer_anatomy.page.claims.bands import Band, band
+from transformer_anatomy.page.claims.evidence import Evidence
+from transformer_anatomy.page.claims.icons import ICONS
+from transformer_anatomy.page.claims.ledger import VERDICTS, read_ledger
+from transformer_anatomy.page.claims.strip import strip
 
 ENTRY = {
     "id": "S0-3.4-a",

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_anatomy.page.catalogue import read_catalogue, samples
-from transformer_anatomy.page.diagnosis import diagnose
+from transformer_anatomy.page.claims.icons import ICONS
 from transformer_anatomy.page.exercises import check
-from transformer_anatomy.page.icons import ICONS
+from transformer_anatomy.page.exercises.catalogue import read_catalogue, samples
+from transformer_anatomy.page.exercises.diagnosis import diagnose
 
 BASE = {"chapter": "softmax_decay", "title": "turn", "difficulty": 2, "minutes": 5, "otherwise": "Think again."}
 NUMBER = BASE | {

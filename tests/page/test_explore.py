@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from transformer_anatomy import choices, explore, linspace, logspace
-from transformer_anatomy.page.grids import Grid
-from transformer_anatomy.page.scales import decimals, round_steps
+from transformer_anatomy.page.explore.grids import Grid
+from transformer_anatomy.page.explore.scales import decimals, round_steps
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"title": "A finding", "alt": "What is to be seen"}

@@ -12,9 +12,8 @@ import torch
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from transformer_anatomy.page import fonts
-from transformer_anatomy.page.plotting import plot_bars, plot_heatmap, plot_lines
-from transformer_anatomy.page.themes import THEMES, colours
+from transformer_anatomy.page.plotting import fonts, plot_bars, plot_heatmap, plot_lines
+from transformer_anatomy.page.plotting.themes import THEMES, colours
 
 WEIGHTS = torch.tensor([[1.0, 0.0], [0.25, 0.75]])
 

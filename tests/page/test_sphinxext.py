@@ -259,7 +259,7 @@ def test_what_is_missing_double_or_out_of_place_is_a_warning(tmp_path):
 def test_the_execution_cache_changes_with_the_library_and_with_the_data_of_the_book(tmp_path, monkeypatch):
     package = tmp_path / "package" / "page"
     package.mkdir(parents=True)
-    monkeypatch.setattr(sphinxext, "HERE", package)
+    monkeypatch.setattr(sphinxext, "PACKAGE", package.parent)
     (tmp_path / "book").mkdir()
 
     def key():

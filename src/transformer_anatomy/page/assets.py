@@ -1,20 +1,19 @@
-"""The script and the style of the figures, for an output that has to bring them along."""
+"""The styles and scripts in the folder static: a page of the book links them, any other output brings them along."""
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
+
+from transformer_anatomy.page.course import building_book
+
+STATIC = Path(__file__).parent / "static"
 
 
 @cache
-def script(live: bool = False) -> str:
-    """explore.js, a classic script; with live.js at its end it is the module that JupyterLab loads."""
-    return "".join(_text(name) for name in (("explore.js", "live.js") if live else ("explore.js",)))
+def asset(*names: str) -> str:
+    """The files of these names, one after the other."""
+    return "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
-@cache
-def style() -> str:
-    """tokens.css and explore.css."""
-    return _text("tokens.css") + _text("explore.css")
-
-
-def _text(name: str) -> str:
-    return (files(__package__) / name).read_text(encoding="utf-8")
+def styled(markup: str) -> str:
+    """`markup`, with the tokens and the style of the cards before it unless the book's page brings them."""
+    return markup if building_book() else f"<style>{asset('tokens.css', 'cards.css')}</style>{markup}"

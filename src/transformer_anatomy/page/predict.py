@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from hashlib import sha256
 
-from .styles import styled
+from transformer_anatomy.page.assets import styled
 
 
 class Prediction:

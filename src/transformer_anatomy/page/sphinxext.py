@@ -14,9 +14,11 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
-from . import exercise_panels, ledger_page
+from transformer_anatomy.page.assets import STATIC
+from transformer_anatomy.page.claims import ledger_page
+from transformer_anatomy.page.exercises import panels
 
-HERE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 STYLES = ("tokens.css", "cards.css", "explore.css", "anatomy.css")
 SCRIPTS = ("explore.js", "answers.js")
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
@@ -43,7 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name in SCRIPTS:
         app.add_js_file(name, loading_method="defer")
     app.add_js_file(None, body=THEME, priority=100)
-    exercise_panels.setup(app)
+    panels.setup(app)
     ledger_page.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -67,7 +69,7 @@ def _key_the_execution_cache(app: Sphinx, config: Config) -> None:
 def inputs_key(root: Path) -> str:
     """A hash of this package and of the INPUTS below `root`: of all that the outputs depend on besides their cells."""
     key = hashlib.sha256()
-    for source in (HERE.parent, *(root / name for name in INPUTS)):
+    for source in (PACKAGE, *(root / name for name in INPUTS)):
         for file in sorted(source.rglob("*")) if source.is_dir() else [source]:
             if file.is_file() and "__pycache__" not in file.parts:
                 key.update(f"{file.relative_to(source.parent)}\0".encode() + file.read_bytes())
@@ -76,7 +78,7 @@ def inputs_key(root: Path) -> str:
 
 def _add_static_files(app: Sphinx) -> None:
     # Not earlier, and no folder book/_static: Jupyter Book adds every script it finds there to every page.
-    app.config.html_static_path.extend(str(HERE / name) for name in (*STYLES, *SCRIPTS))
+    app.config.html_static_path.extend(str(STATIC / name) for name in (*STYLES, *SCRIPTS))
 
 
 def _copy_mathjax(app: Sphinx, error: Exception | None) -> None:

@@ -1,0 +1,101 @@
+"""check: is the answer right, and if not, what does it say about where the thinking went?"""
+
+import html
+import json
+from typing import Any
+
+from transformer_anatomy.page.assets import styled
+from transformer_anatomy.page.claims.bands import Band
+from transformer_anatomy.page.claims.icons import icon
+from transformer_anatomy.page.course import building_book
+from transformer_anatomy.page.exercises.catalogue import Exercise, Outcome, exercise
+from transformer_anatomy.page.exercises.diagnosis import Diagnosis, diagnose
+
+
+def check(identifier: str, answer: Any = None) -> None:
+    """Shows whether `answer` to the exercise is right, with a diagnosis for each wrong answer in book/exercises.yml.
+
+    None shows an invitation: in JupyterLab to put an answer into the cell, in the built book a form that works without
+    a kernel. Tensors, arrays, lists, numbers, texts and functions are read as the exercise asks for; anything else gets
+    words, not a traceback. Raises ValueError only for an id that the catalogue lacks.
+    """
+    from IPython.display import display
+
+    asked = exercise(identifier)
+    display(Attempt(asked, None if answer is None else diagnose(asked, answer)))
+
+
+class Attempt:
+    """One exercise with one diagnosis, or with the invitation to answer."""
+
+    def __init__(self, exercise: Exercise, diagnosis: Diagnosis | None):
+        self.exercise, self.diagnosis = exercise, diagnosis
+
+    def _repr_html_(self) -> str:
+        asked = self.exercise
+        body = _invitation(asked) if self.diagnosis is None else ""
+        line = "" if self.diagnosis is None else _line(self.diagnosis)
+        effort = "" if building_book() else effort_line(asked.difficulty, asked.minutes)
+        return styled(
+            f'<div class="check anatomy" data-exercise="{html.escape(json.dumps(_public(asked), ensure_ascii=False))}">'
+            f'{effort}{body}<ul class="attempts" aria-live="polite">{line}</ul></div>'
+        )
+
+    def __repr__(self) -> str:
+        if self.diagnosis is None:
+            return "Put your answer in place of None and run the cell."
+        return f"{'Right' if self.diagnosis.right else 'Not yet'}. {self.diagnosis.words}"
+
+
+def effort_line(difficulty: int, minutes: int) -> str:
+    """Difficulty as dots of three, and minutes."""
+    dots = "●" * difficulty + "○" * (3 - difficulty)
+    return (
+        f'<p class="effort"><span class="dots" role="img" aria-label="difficulty {difficulty} of 3">{dots}</span> '
+        f"<span>{minutes} min</span></p>"
+    )
+
+
+def _line(diagnosis: Diagnosis) -> str:
+    mark, word = ("holds", "Right.") if diagnosis.right else ("not yet", "Not yet.")
+    return f"<li>{icon(mark)}<div><b>{word}</b> {html.escape(diagnosis.words)}</div></li>"
+
+
+def _invitation(asked: Exercise) -> str:
+    if not building_book():
+        return "<p>Put your answer in place of <code>None</code> and run the cell.</p>"
+    if asked.kind in ("array", "function"):
+        return "<p>Run this chapter in JupyterLab to have your answer checked.</p>"
+    if asked.kind == "number":
+        field = (
+            '<label>answer = <input name="answer" inputmode="text" autocomplete="off" spellcheck="false" required '
+            'aria-label="answer"></label>'
+        )
+        field = f'<div class="code">{field}<br>check("{html.escape(asked.id)}", answer)</div>'
+    else:
+        radios = "".join(
+            f'<label><input type="radio" name="answer" value="{choice}" required> {choice}</label>'
+            for choice in map(html.escape, asked.choices)
+        )
+        field = f"<fieldset><legend>answer</legend>{radios}</fieldset>"
+    # answers.js unhides the form; without it the cell above is all there is.
+    return f'<form class="{asked.kind}" hidden>{field}<button>Check</button></form>'
+
+
+def _public(asked: Exercise) -> dict[str, Any]:
+    """What answers.js needs to say the same as `diagnose`."""
+    public = {name: getattr(asked, name) for name in ("id", "title", "difficulty", "minutes", "kind")}
+    if asked.kind in ("number", "choice") and building_book():
+        outcomes = [asked.right, *asked.wrong]
+        public |= {"outcomes": list(map(_rule, outcomes)), "otherwise": asked.otherwise}
+    return public
+
+
+def _rule(outcome: Outcome) -> dict[str, Any]:
+    expected = outcome.expected
+    if not isinstance(expected, Band):
+        return {"words": outcome.words, "choice": expected}
+    ends = {
+        name: bound for name, bound in (("low", expected.low), ("high", expected.high)) if abs(bound) != float("inf")
+    }
+    return {"words": outcome.words, **ends, "open": expected.open}
