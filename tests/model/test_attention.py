@@ -65,6 +65,10 @@ class TestScores:
         with pytest.raises(ValueError, match="at least 1, got 0 and 0"):
             attention_scores(torch.zeros(2, 0), torch.zeros(2, 0))
 
+    def test_samples_must_agree(self, unchecked):
+        with pytest.raises(ValueError, match=r"leading axes, got shapes \(2, 1, 4\) and \(3, 1, 4\)"):
+            attention_scores(torch.zeros(2, 1, 4), torch.zeros(3, 1, 4))
+
 
 class TestWeights:
     def test_softmax_runs_over_the_keys(self):
@@ -87,9 +91,9 @@ class TestWeights:
         weights.square().sum().backward()
         assert not scores.grad.isnan().any()
 
-    @pytest.mark.parametrize("temperature", [math.nan, 0.0, -1.0, math.inf])
-    def test_a_temperature_is_a_finite_number_above_zero(self, temperature):
-        with pytest.raises(ValueError, match=f"temperature must be a finite number above 0, got {temperature}"):
+    @pytest.mark.parametrize("temperature", [math.nan, 0.0, -1.0, math.inf, "1", None])
+    def test_a_temperature_is_a_finite_number_above_zero(self, unchecked, temperature):
+        with pytest.raises(ValueError, match=f"temperature must be a finite number above 0, got {temperature!r}"):
             attention_weights(torch.zeros(1, 2), temperature=temperature)
 
     @pytest.mark.parametrize("dtype", DTYPES)

@@ -74,6 +74,12 @@ def test_masks_are_made_where_they_are_asked_for():
         (lambda: causal_mask(-1), ValueError, "n_query must not be negative, got -1"),
         (lambda: causal_mask(2, -3), ValueError, "n_key must not be negative, got -3"),
         (lambda: window_mask(3, -1), ValueError, "window must not be negative, got -1"),
+        (lambda: causal_mask(2.5), TypeError, "n_query must be a whole number, got 2.5"),
+        (lambda: window_mask(3, True), TypeError, "window must be a whole number, got True"),
+        (lambda: causal_mask(2, device="cuda:7"), ValueError, "device 'cuda:7' is not there; this machine has cpu"),
+        (lambda: padding_mask([1], 2.5), TypeError, "n must be a whole number, got 2.5"),
+        (lambda: padding_mask(None, 3), TypeError, "lengths must be whole numbers.*None"),
+        (lambda: padding_mask(["1"], 3), TypeError, r"lengths must be whole numbers.*\['1'\]"),
         (lambda: padding_mask([4], 3), ValueError, r"between 0 and n = 3, got \[4\]"),
         (lambda: padding_mask([-1], 3), ValueError, r"between 0 and n = 3, got \[-1\]"),
         (lambda: padding_mask([1.5], 3), TypeError, "lengths must be whole numbers.*float32"),
@@ -83,6 +89,10 @@ def test_masks_are_made_where_they_are_asked_for():
         (lambda: blocked_mask([True]), TypeError, "mask must be a boolean tensor.*list"),
     ],
 )
-def test_a_bad_mask_is_refused_by_name(unchecked, call, error, message):
+def test_what_no_mask_can_be_made_of_is_refused_by_name(unchecked, call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_batch_without_samples_has_a_mask_without_samples():
+    assert padding_mask([], 3).shape == (0, 1, 1, 3)

@@ -1,5 +1,6 @@
 """The ledger and the chapters agree: nothing is claimed unchecked, nothing is checked unclaimed."""
 
+import ast
 import re
 from collections import Counter
 
@@ -32,6 +33,14 @@ def test_every_checkable_statement_is_checked_once_by_its_chapter(chapter):
 def test_every_statement_belongs_to_a_chapter_of_the_book():
     names = {chapter.path.stem for chapter in chapters()}
     assert [entry["id"] for entry in STATEMENTS if entry["chapter"] not in names] == []
+
+
+def test_a_correction_says_what_is_right(chapter):
+    """Outside the document's band lies almost everything: a slip or a contradiction also states where it was found."""
+    corrected = {entry["id"] for entry in STATEMENTS if entry["verdict"] in {"slip", "contradicted"}}
+    stated = {"near", "above", "below", "between"}
+    vague = [call for call in chapter.calls("claim") if not stated & {keyword.arg for keyword in call.keywords}]
+    assert corrected & {ast.literal_eval(call.args[0]) for call in vague} == set()
 
 
 def test_an_unchecked_statement_names_its_reason_and_its_source():

@@ -19,6 +19,11 @@ def attention_scores(queries: Queries, keys: Keys) -> Scores:
     d_head = queries.shape[-1]
     if d_head != keys.shape[-1] or d_head == 0:
         raise ValueError(f"queries and keys must have the same width, at least 1, got {d_head} and {keys.shape[-1]}")
+    try:
+        torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])
+    except RuntimeError:
+        shapes = f"{tuple(queries.shape)} and {tuple(keys.shape)}"
+        raise ValueError(f"queries and keys must agree in their leading axes, got shapes {shapes}") from None
     # Dividing the queries rather than the product keeps float16 from overflowing on the way.
     return queries / math.sqrt(d_head) @ keys.transpose(-2, -1)
 
@@ -31,8 +36,12 @@ def attention_weights(scores: Scores, mask: Mask | None = None, *, temperature: 
     Raises `TypeError` for a mask that is not boolean, `ValueError` for one that does not broadcast to the scores and
     for a temperature that is not a finite number above 0.
     """
-    if not (math.isfinite(temperature) and temperature > 0):
-        raise ValueError(f"temperature must be a finite number above 0, got {temperature}")
+    try:
+        usable = math.isfinite(temperature) and temperature > 0
+    except TypeError:
+        usable = False
+    if not usable:
+        raise ValueError(f"temperature must be a finite number above 0, got {temperature!r}")
     if mask is not None:
         check_mask(mask, scores.shape)
         sees_nothing = ~mask.any(dim=-1, keepdim=True)

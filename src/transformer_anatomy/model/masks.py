@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from transformer_anatomy.model.device import pick_device
 from transformer_anatomy.shapes import Mask
 
 
@@ -18,9 +19,9 @@ def relative_positions(
     (bottom-right alignment).
     """
     n_key = n_query if n_key is None else n_key
-    for name, size in (("n_query", n_query), ("n_key", n_key)):
-        if size < 0:
-            raise ValueError(f"{name} must not be negative, got {size}")
+    _check_count("n_query", n_query)
+    _check_count("n_key", n_key)
+    device = _existing(device)
     query = torch.arange(n_key - n_query, n_key, device=device)
     return torch.arange(n_key, device=device) - query[:, None]
 
@@ -36,8 +37,7 @@ def window_mask(
     n_query: int, window: int, n_key: int | None = None, *, device: torch.device | str | None = None
 ) -> Bool[Tensor, "query key"]:
     """Allow keys at most `window` positions away, on either side: `(query, key)`; 0 leaves each token to itself."""
-    if window < 0:
-        raise ValueError(f"window must not be negative, got {window}")
+    _check_count("window", window)
     return relative_positions(n_query, n_key, device=device).abs() <= window
 
 
@@ -48,14 +48,18 @@ def padding_mask(
 
     Raises `ValueError` for a length outside 0 to `n`, `TypeError` for lengths that are not whole numbers.
     """
-    lengths = torch.as_tensor(lengths)
+    _check_count("n", n)
+    try:
+        lengths = torch.as_tensor(lengths) if len(lengths) else torch.empty(0, dtype=torch.int64)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"lengths must be whole numbers, one for each sample, got {lengths!r}") from None
     if lengths.dtype == torch.bool or lengths.is_floating_point() or lengths.is_complex():
         raise TypeError(f"lengths must be whole numbers, one for each sample, got {lengths.dtype}")
     if lengths.dim() != 1:
         raise ValueError(f"lengths must be one number for each sample, got shape {tuple(lengths.shape)}")
     if lengths.numel() and not 0 <= lengths.min() <= lengths.max() <= n:
         raise ValueError(f"lengths must lie between 0 and n = {n}, got {lengths.tolist()}")
-    lengths = lengths.to(device)
+    lengths = lengths.to(_existing(device))
     return (torch.arange(n, device=lengths.device) < lengths[:, None])[:, None, None, :]
 
 
@@ -66,6 +70,18 @@ def blocked_mask(mask: Mask) -> Mask:
     """
     check_boolean(mask)
     return ~mask
+
+
+def _check_count(name: str, count: int) -> None:
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(f"{name} must be a whole number, got {count!r}")
+    if count < 0:
+        raise ValueError(f"{name} must not be negative, got {count}")
+
+
+def _existing(device: torch.device | str | None) -> torch.device | str | None:
+    # "meta" holds shapes without numbers, which is enough for a mask and for nothing that `pick_device` serves.
+    return device if device is None or str(device) == "meta" else pick_device(device)
 
 
 def check_boolean(mask: Tensor) -> None:
