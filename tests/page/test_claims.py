@@ -1,6 +1,7 @@
 import html
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ from transformer_anatomy.page.claims import ClaimError, claim
 from transformer_anatomy.page.claims.bands import Band, band
 from transformer_anatomy.page.claims.evidence import Evidence
 from transformer_anatomy.page.claims.icons import ICONS
+from transformer_anatomy.page.claims.labels import NOMINAL, Label
 from transformer_anatomy.page.claims.ledger import VERDICTS, read_ledger
 from transformer_anatomy.page.claims.strip import strip
+from transformer_anatomy.page.numerals import value_text
+from transformer_anatomy.page.typography import marked, marked_svg
 
 ENTRY = {
     "id": "S0-3.4-a",
@@ -106,7 +110,7 @@ def test_a_counterexample_belongs_to_a_condition_only(ledger):
     ],
 )
 def test_the_chapter_says_where_the_measurement_must_lie_whatever_the_verdict(ledger, shown, criteria, good, bad):
-    for changes in ({}, {"says": None}, {"verdict": "opinion", "says": None}):
+    for changes in ({}, {"says": None}, {"verdict": "unsupported", "says": None}):
         ledger(**changes)
         with shown():
             claim("S0-3.4-a", measured=[good, good], **criteria)
@@ -120,6 +124,20 @@ def test_a_condition_without_a_band_of_its_own_is_judged_by_the_chapter_s(ledger
         claim("S0-3.4-a", measured=2.0, otherwise=(0.5, "trained"), above=1)
         with pytest.raises(ClaimError, match="trained"):
             claim("S0-3.4-a", measured=2.0, otherwise=(1.5, "trained"), above=1)
+
+
+def test_what_the_document_says_judges_the_counterexample_before_the_chapter_s_criterion(ledger, shown):
+    ledger(verdict="holds under a condition", says={"above": 1})
+    with shown():
+        claim("S0-3.4-a", measured=3.0, otherwise=(0.5, "trained"), below=4)
+        with pytest.raises(ClaimError, match="trained"):
+            claim("S0-3.4-a", measured=3.0, otherwise=(5.0, "trained"), below=4)
+
+
+def test_no_measurement_decides_an_opinion(ledger):
+    ledger(verdict="opinion", says=None)
+    with pytest.raises(ValueError, match=r"S0-3\.4-a is recorded as an opinion"):
+        claim("S0-3.4-a", measured=1.0, above=0)
 
 
 def test_a_claim_that_nothing_could_make_fail_is_refused(ledger):
@@ -205,7 +223,7 @@ def test_the_card_says_verdict_place_statement_measurement_note_and_what_would_o
         "The ratio is exp 0.4.",
         "1.49 2.0 ± 0.1",
         "Among 7 keys & one more.",
-        "Falls if the ratio comes between 1.9 and 2.1, or if the ratio leaves 1.48 to 1.5.",
+        "Falls if the ratio comes between 1.9 and 2.1, or if it leaves 1.48 to 1.5.",
     ):
         assert words in text
     assert 'id="S0-3.4-a"' in card
@@ -241,11 +259,11 @@ def test_a_verdict_has_an_icon_of_its_own_and_a_word_and_no_colour(ledger, shown
 @pytest.mark.parametrize(
     ("verdict", "says", "options", "sentence"),
     [
-        ("holds", {"below": 1e-6}, {"measured": 0}, "Falls if the measurement rises to 1e-6 or above."),
+        ("holds", {"below": 1e-6}, {"measured": 0}, "Falls if the measurement rises to 10⁻⁶ or above."),
         ("holds", {"above": -5}, {"measured": 0}, "Falls if the measurement drops to −5 or below."),
         (
             "holds under a condition", {"above": 0.99}, {"measured": 1, "otherwise": (0.8, "trained")},
-            "Falls if the measurement drops to 0.99 or below, or if the counterexample (trained) rises above 0.99.",
+            "Falls if the measurement drops to 0.99 or below, or if the hollow dot (trained) rises above 0.99.",
         ),
         ("contradicted", {"below": 0}, {"measured": 1}, "Falls if the measurement drops below 0."),
         ("unsupported", {"near": 30, "within": 3}, {"measured": [12, 44]},
@@ -254,7 +272,22 @@ def test_a_verdict_has_an_icon_of_its_own_and_a_word_and_no_colour(ledger, shown
 )  # fmt: skip
 def test_the_card_says_what_would_overturn_the_verdict(ledger, shown, verdict, says, options, sentence):
     ledger(verdict=verdict, says=says)
-    assert sentence in card_of(shown, "S0-3.4-a", **options)
+    assert marked(sentence) in card_of(shown, "S0-3.4-a", **options)
+
+
+def test_what_is_measured_is_named_once_where_two_ways_follow_each_other(ledger, shown):
+    card = card_of(shown, "S0-3.4-a", measured=1.492, near=1.49, within=0.01)
+    assert "Falls if the measurement comes between 1.9 and 2.1, or if it leaves 1.48 to 1.5." in card
+
+
+def test_words_and_numbers_of_a_card_are_set_as_mathematics_and_its_data_stay_as_they_are(ledger, shown):
+    ledger(statement="W_Q & d_model.", right="It is e^0.4.", says={"near": 2, "within": 0.1, "text": "d_k"})
+    card = card_of(shown, "S0-3.4-a", measured=1e-9, note="σ² at i + 1")
+    for words in ("W<sub>Q</sub> &amp; d<sub>model</sub>.", "e<sup>0.4</sup>", "σ<sup>2</sup> at i\xa0+\xa01"):
+        assert words in card
+    assert re.search(r"10<tspan [^>]*>−9</tspan></text>", card) and re.search(r">d<tspan [^>]*>k</tspan></text>", card)
+    assert 'aria-label="slip: W_Q &amp; d_model."' in card
+    assert 'aria-label="the document says d_k; measured 10⁻⁹"' in card
 
 
 # The measuring strip
@@ -294,19 +327,49 @@ def test_the_spread_is_a_bar_around_the_mean_and_the_counterexample_a_hollow_dot
     start, end = map(float, re.search(r'class="range" x1="([\d.]+)%" x2="([\d.]+)%"', svg).groups())
     assert start < marks(svg)["at"] < end
     assert marks(svg)["open"] < start
-    assert "−0.50 trained" in svg and ">0.20<" in svg
-    assert 'aria-label="the document says above 0; measured 0.20, −0.50 trained"' in svg
+    assert "−0.50 · trained" in svg and ">0.20<" in svg
+    assert 'aria-label="the document says above 0; measured 0.20, −0.50 · trained"' in svg
     assert "range" not in strip(None, Evidence((0.1, 0.1)))
 
 
-def test_texts_of_the_strip_never_lie_on_each_other_nor_leave_it():
-    says = band("", {"above": 0.99, "text": "a weight depends on the place of its key and on nothing else"})
-    svg = strip(says, Evidence((1.0,), (0.9999,), "in the trained encoder"))
-    texts = re.findall(r'x="([\d.]+)%" y="(\d+)" text-anchor="(\w+)">([^<]*)', svg)
-    assert len({y for _, y, _, _ in texts}) == len(texts)
-    assert max(int(y) for _, y, _, _ in texts) < int(re.search(r'height="(\d+)"', svg)[1])
-    for _, _, _, text in texts:
-        assert len(text) <= 30
+@pytest.mark.parametrize(
+    ("measured", "text", "dots"), [((1,), "1", 1), ((3, 2), "2 and 3", 2), ((2, 5, 2, 3), "2 to 5", 3)]
+)
+def test_counts_are_shown_as_they_are_and_not_their_mean(measured, text, dots):
+    svg = strip(band("", {"below": 1.5}), Evidence(measured))
+    assert f">{text}<" in svg
+    assert len(re.findall('class="at"', svg)) == dots
+
+
+def test_a_count_is_what_the_cell_hands_over_as_an_int(ledger, shown):
+    ledger(verdict="holds", says={"above": 0.5})
+    for measured, text in ((1, ">1<"), (torch.tensor([1, 2]), ">1 and 2<"), (1.0, ">1.00<"), ([1, 2.0], ">1.50<")):
+        assert text in card_of(shown, "S0-3.4-a", measured=measured)
+
+
+def lines_of(svg):
+    """Of each line of text in a strip as narrow as any: baseline, left and right end in px, share and anchor."""
+    for x, y, anchor, text in re.findall(r'x="([\d.]+)%" y="(\d+)" text-anchor="(\w+)">(.*?)</text>', svg):
+        width = Label(0, html.unescape(re.sub(r"<[^>]+>", "", text))).width
+        start = float(x) / 100 * NOMINAL - {"start": 0, "middle": 0.5, "end": 1}[anchor] * width
+        yield int(y), start, start + width, (x, anchor)
+
+
+@pytest.mark.parametrize("value", [0.1, 0.5, 0.9, 0.98, 1.0, 1.02])
+@pytest.mark.parametrize("label", ["n = 20", "entries of mean ½", "MiniLM's tokens", "in the encoder after training"])
+@pytest.mark.parametrize("text", ["about 1", "a weight depends on the place of its key and on nothing else"])
+def test_texts_of_the_strip_never_lie_on_each_other_nor_leave_it(value, label, text):
+    svg = strip(band("", {"near": 1.05, "within": 0.04, "text": text}), Evidence((1.05,), (value,), label))
+    lines = sorted(lines_of(svg))
+    for y, start, end, _ in lines:
+        assert start >= -0.1 and end <= NOMINAL + 0.1
+        assert y < int(re.search(r'height="(\d+)"', svg)[1])
+    for (y, _, end, _), (below, start, _, _) in pairwise(lines):
+        assert below - y >= 14 or (y == below and start - end >= 9)
+    axis = int(re.search(r"translate\(0 (\d+)\)", svg)[1])
+    assert len({place for y, _, _, place in lines if y > axis}) == 1  # the lines below the axis are aligned alike
+    above = [y for y, _, _, _ in lines if y < axis]
+    assert max(above) == axis - 11 and len(above) >= 2
 
 
 def test_a_value_that_rounds_to_the_edge_shows_on_which_side_it_lies():
@@ -317,19 +380,22 @@ def test_a_value_that_rounds_to_the_edge_shows_on_which_side_it_lies():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.571, "0.57"), (64.01, "64.0"), (0.000001, "1e-6"), (-0.162, "−0.16"), (0.0123, "0.012"), (12345.6, "12,346"),
-     (0, "0.00"), (1e-6 * 2.34, "2.3e-6"), (-5e-9, "−5e-9"), (3, "3.00")],
+    [(0.571, "0.57"), (64.01, "64.0"), (0.000001, "10⁻⁶"), (-0.162, "−0.16"), (0.0123, "0.012"), (12345.6, "12,346"),
+     (0.0, "0"), (-0.0, "0"), (1e-6 * 2.34, "2.3·10⁻⁶"), (-5e-9, "−5·10⁻⁹"), (-1e-9, "−10⁻⁹"), (2.5e7, "2.5·10⁷"),
+     (3.0, "3.00"), (3, "3"), (1048576, "1,048,576")],
 )  # fmt: skip
 def test_measured_numbers_are_written_with_sensible_digits(value, text):
-    assert f">{text}<" in strip(None, Evidence((value,)))
+    assert value_text(value) == text
+    assert marked_svg(text) in strip(None, Evidence((value,)))
 
 
 @pytest.mark.parametrize(
     ("says", "text"),
     [({"near": 2, "within": 0.1}, "2.0 ± 0.1"), ({"near": 0.333, "within": 0.01}, "0.333 ± 0.01"),
      ({"above": 0}, "above 0"),
-     ({"below": 1e-6}, "below 1e-6"), ({"between": [-5, 5]}, "−5 to 5"), ({"near": 4, "within": 0}, "4"),
-     ({"below": "1e-6"}, "below 1e-6"), ({"above": 1, "text": "more"}, "more")],
+     ({"below": 1e-6}, "below 10⁻⁶"), ({"near": 0, "within": 1e-6}, "0 ± 10⁻⁶"),
+     ({"between": [-5, 5]}, "−5 to 5"), ({"near": 4, "within": 0}, "4"),
+     ({"below": "1e-6"}, "below 10⁻⁶"), ({"above": 1, "text": "more"}, "more")],
 )  # fmt: skip
 def test_a_band_is_put_into_words(says, text):
     assert band("", says).text == text
@@ -349,6 +415,10 @@ def test_a_band_is_put_into_words(says, text):
         ({"statement": " "}, "statement must be text"),
         ({"colour": "red"}, r"\(S0-3.4-a\) has 'colour'; accepted are id"),
         ({"says": 2.0}, "says must be a mapping"),
+        ({"says": {}}, "says gives no bound; accepted are near"),
+        ({"says": {"above": "1.2.3"}}, "says.above must be a finite number"),
+        ({"says": {"above": "²"}}, "says.above must be a finite number"),
+        ({"id": ["S0"]}, "id must be text"),
         ({"says": {"near": 2.0}}, "says must give near and within together"),
         ({"says": {"about": 2.0}}, "says has 'about'; accepted are near"),
         ({"says": {"above": "much"}}, "says.above must be a finite number"),
@@ -369,6 +439,18 @@ def test_a_slip_in_the_ledger_is_reported_with_entry_and_key(ledger, changes, wo
 def test_an_id_that_occurs_twice_is_refused(course):
     course("claims.yml", [ENTRY, ENTRY])
     with pytest.raises(ValueError, match=r"entry 2 \(S0-3.4-a\) has an id that is taken"):
+        read_ledger()
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [("  says:", r"\(S0-3.4-a\): says is empty"), ("  verdict: holds", "line 1 has 'verdict' twice")],
+)
+def test_a_key_that_is_empty_or_double_is_refused(ledger, tmp_path, added, words):
+    ledger(says=None)
+    path = tmp_path / "book" / "claims.yml"
+    path.write_text(f"{path.read_text()}{added}\n")
+    with pytest.raises(ValueError, match=words):
         read_ledger()
 
 

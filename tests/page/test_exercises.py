@@ -1,6 +1,7 @@
 import html
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -105,10 +106,27 @@ def test_right_answers_are_right_and_wrong_ones_get_their_diagnosis(catalogue, s
     assert said(shown, identifier, answer) == words
 
 
+class Mute(Exception):
+    """Nothing can be said about it."""
+
+    def __str__(self):
+        raise RuntimeError
+
+
+def fail_mutely(*_):
+    raise Mute
+
+
 @pytest.mark.parametrize(
     ("identifier", "answer", "words"),
     [
         ("number", float("nan"), "holds a NaN"),
+        ("number", np.complex128(0.436 + 5j), "this is a complex128"),
+        ("number", torch.tensor(0.436 + 5j), "this is a Tensor"),
+        ("choice", Mute(), "Choose one of"),
+        ("function", fail_mutely, r"your function raised Mute$"),
+        ("function", lambda *_: sys.exit(2), "your function raised SystemExit: 2"),
+        ("function", lambda *_: 3j, "should return numbers; this is a complex"),
         ("number", float("inf"), "Think again"),
         ("number", "0.436", "this is a str"),
         ("number", True, "this is a bool"),

@@ -35,6 +35,12 @@ def test_texts_are_escaped(shown):
         assert words in page
 
 
+def test_a_little_mathematics_is_set_as_such(shown):
+    page = shown_html(shown, "What does W_Q do?", ["e^2", "d_k"], reveal="**W_Q** is 10⁻⁷").split("</style>")[-1]
+    for words in ("W<sub>Q</sub> do", "<span>e<sup>2</sup></span>", 'value="d_k"', "<b>W<sub>Q</sub></b> is 10<sup>−7"):
+        assert words in page
+
+
 def test_in_the_book_the_page_brings_the_style(shown, monkeypatch):
     assert "<style>" in shown_html(shown, QUESTION, ["a", "b"], reveal="c")
     monkeypatch.setenv("TRANSFORMER_ANATOMY_BOOK", "1")

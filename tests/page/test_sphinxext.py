@@ -23,6 +23,7 @@ CONFIG = {
             "bibtex_reference_style": "author_year",
             "nb_execution_raise_on_error": True,
             "nb_ipywidgets_js": {},
+            "nb_merge_streams": True,
         },
     },
 }
@@ -41,7 +42,13 @@ EXERCISES = [
 ]  # fmt: skip
 FIRST = [
     "# The first chapter\n\nSee {cite:p}`vaswani2017` and $e^x$.",
-    ["from transformer_anatomy import check, claim", 'claim("S0-a", measured=1.492, note="seven keys")'],
+    ("import math",),
+    "## A claim",
+    ("ratio = math.exp(0.4)",),
+    ("from transformer_anatomy import check, claim",),
+    ('claim("S0-a", measured=ratio, note="seven keys")',),
+    ("rest = ratio - 1",),
+    ["print('one')", "print('two')"],
     "## Exercises",
     "### Exercise: cut it\n\nHow much is half of one?",
     ["answer = None", 'check("half", answer)'],
@@ -56,9 +63,11 @@ REFERENCE = "@article{vaswani2017, title={Attention}, author={Vaswani, Ashish}, 
 
 
 def write_notebook(path, cells):
-    """A text is a markdown cell, a list of lines a code cell."""
+    """A text is a markdown cell, a list of lines a code cell, a tuple of lines a folded one."""
     new = nbformat.v4
     made = [new.new_markdown_cell(c) if isinstance(c, str) else new.new_code_cell("\n".join(c)) for c in cells]
+    for cell, given in zip(made, cells, strict=True):
+        cell.metadata["tags"] = ["hide-input"] if isinstance(given, tuple) else []
     for place, cell in enumerate(made):
         cell.id = f"cell-{place}"
     spec = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -118,15 +127,16 @@ def rows(root):
 def test_the_ledger_shows_what_the_notebooks_of_this_build_measured(book):
     ledger = rows(book)
     assert list(ledger) == ["S0-a", "S0-b", "S0-c"]
-    assert ledger["S0-a"] == "Slip The ratio is 2. 000 §3.4 1.49 2.0 ± 0.1 [ Vaswani, 2017 ]"
-    assert ledger["S0-b"] == "Holds The ratio is 2. 001 §3.4 2.00 2.0 ± 0.1"
-    assert ledger["S0-c"] == "Opinion The ratio is 2. 000 §3.4 No measurement decides it."
+    assert ledger["S0-a"] == "Slip The ratio is 2. 000 §3.4 S0-a see the card 1.49 2.0 ± 0.1 [ Vaswani, 2017 ]"
+    assert ledger["S0-b"] == "Holds The ratio is 2. 001 §3.4 S0-b see the card 2.00 2.0 ± 0.1"
+    assert ledger["S0-c"] == "Opinion The ratio is 2. 000 §3.4 S0-c No measurement decides it."
     assert 'class="range"' in page(book, "ledger")  # the spread over the seeds
 
 
 def test_each_row_leads_to_its_card(book):
     links = re.findall(r'href="((?:first|second)\.html)#(S0-\w)"', page(book, "ledger"))
     assert [name for _, name in links] == ["S0-a", "S0-b"]
+    assert re.findall(r'href="#ledger-(S0-\w)"', page(book, "ledger")) == list(rows(book))
     for file, name in links:
         assert f'<article class="claim anatomy" id="{name}"' in page(book, file.removesuffix(".html"))
 
@@ -138,6 +148,27 @@ def test_the_ledger_is_filtered_by_verdict_and_document_without_a_script(book):
             rf'<input type="checkbox" name="{field}" value="{value}" checked>.*?<span>{count}</span>', ledger
         )
         assert f'[name="{field}"][value="{value}"]:not(:checked)) [data-{field}="{value}"]{{display:none}}' in ledger
+
+
+def test_the_ledger_says_when_no_statement_is_left(book, visit):
+    opened = visit((book / "_build" / "html" / "book" / "ledger.html").as_uri()).page
+    none, left = opened.locator(".ledger .none"), opened.locator(".ledger tbody tr:visible")
+    boxes = opened.locator(".ledger input")
+    for ticked in range(2 ** boxes.count()):
+        for place, box in enumerate(boxes.all()):
+            box.set_checked(bool(ticked >> place & 1))
+        assert none.is_visible() == (left.count() == 0)
+
+
+def test_folded_code_without_output_unfolds_with_the_folded_cell_after_it(book):
+    cells = re.findall(r'<div class="cell tag_hide-input.*?</details>', page(book, "first"), re.S)
+    code = [html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in cells]
+    assert len(code) == 3  # alone under the title; before the card and with it; after the card
+    assert all(words in code[1] for words in ("ratio =", "import", "seven keys")) and "rest =" in code[2]
+
+
+def test_what_a_cell_prints_is_one_block(book):
+    assert re.search(r"one\ntwo\n", page(book, "first"))
 
 
 def test_an_exercise_is_one_panel_of_heading_effort_text_cell_and_solution(book):
@@ -204,7 +235,7 @@ def test_a_page_that_is_gone_takes_its_measurements_with_it(book):
     toc.write_text(toc.read_text().replace("- file: book/second\n", ""))
     status, log = build(book, *STRICT)
     assert status != 0 and "S0-b has no claim in a chapter" in log, log
-    assert rows(book)["S0-b"] == "Holds The ratio is two. 001 §3.4 not checked in this build"
+    assert rows(book)["S0-b"] == "Holds The ratio is two. 001 §3.4 S0-b not checked in this build"
 
 
 def test_pages_can_be_read_in_parallel(tmp_path):
@@ -256,20 +287,25 @@ def test_what_is_missing_double_or_out_of_place_is_a_warning(tmp_path):
         assert words in log, log
 
 
-def test_the_execution_cache_changes_with_the_library_and_with_the_data_of_the_book(tmp_path, monkeypatch):
+def test_the_execution_cache_changes_with_the_library_the_data_of_the_book_and_what_is_installed(tmp_path, monkeypatch):
     package = tmp_path / "package" / "page"
     package.mkdir(parents=True)
     monkeypatch.setattr(sphinxext, "PACKAGE", package.parent)
-    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "data").mkdir(parents=True)
 
     def key():
         return sphinxext.inputs_key(tmp_path)
 
     keys = [key()]
-    for file in (package / "claims.py", tmp_path / "book" / "claims.yml", tmp_path / "book" / "exercises.yml"):
+    inputs = ("book/claims.yml", "book/exercises.yml", "book/data/passages.txt", "constraints.txt")
+    for file in (package / "claims.py", *(tmp_path / name for name in inputs)):
         file.write_text("1")
         keys.append(key())
     (package / "claims.py").write_text("2")
+    keys.append(key())
+    monkeypatch.setattr(sphinxext, "version", lambda name: "3.0" if name == "torch" else "1.0")
+    keys.append(key())
+    monkeypatch.setattr(sphinxext.platform, "python_version", lambda: "3.99")
     keys.append(key())
     assert len(set(keys)) == len(keys)
     (package / "__pycache__").mkdir()

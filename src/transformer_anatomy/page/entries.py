@@ -10,12 +10,10 @@ def read_entries(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields (where, entry) for each entry of a YAML list; `where` is how to name the entry in an error.
 
-    Raises TypeError when the file is no list of mappings, ValueError for a key that is missing or not accepted and for
-    an id that occurs twice.
+    Raises TypeError when the file is no list of mappings or an id is no text, ValueError for a key that is missing,
+    empty, not accepted or given twice, and for an id that occurs twice.
     """
-    import yaml
-
-    entries = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    entries = _load(path)
     if not isinstance(entries, list):
         raise TypeError(f"{path.name} must be a list of entries, got {type(entries).__name__}")
     seen = set()
@@ -30,10 +28,30 @@ def read_entries(
         for key in required:
             if key not in entry:
                 raise ValueError(f"{where} lacks {key!r}")
+        for key, value in entry.items():
+            if value is None:
+                raise ValueError(f"{where}: {key} is empty; leave it out or fill it in")
+        text(where, "id", entry["id"])
         if entry["id"] in seen:
             raise ValueError(f"{where} has an id that is taken")
         seen.add(entry["id"])
         yield where, dict(entry)
+
+
+def _load(path: Path) -> Any:
+    """What a YAML file holds. PyYAML alone keeps the last of two equal keys and says nothing."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        def construct_mapping(self, node, deep=False):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            double = [key for place, key in enumerate(keys) if key in keys[:place]]
+            if double:
+                line = node.start_mark.line + 1
+                raise ValueError(f"{path.name}: the entry or mapping in line {line} has {double[0]!r} twice")
+            return super().construct_mapping(node, deep)
+
+    return yaml.load(path.read_text(encoding="utf-8"), Loader)
 
 
 def text(where: str, key: str, value: Any) -> str:

@@ -3,23 +3,36 @@
 import math
 
 MINUS = "−"
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def value_text(value: float) -> str:
-    """A measured value: 64.0, 1.49, 0.57, 0.0031, 2.4e-8, 12,400; with a true minus sign."""
+    """A measured value: 64.0, 1.49, 0.57, 0.0031, 2.4·10⁻⁸, 12,400, 0; an int is a count and stands as it is."""
+    return written(digits(value))
+
+
+def digits(value: float) -> str:
+    """What `value_text` shows, as Python writes it: 2.4e-08, 12,400."""
     size = abs(value)
-    if size >= 1e6 or 0 < size < 0.001:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        text = f"{mantissa.removesuffix('.0')}e{int(exponent)}"
-    elif size >= 1000:
-        text = f"{value:,.0f}"
-    elif size >= 10:
-        text = f"{value:.1f}"
-    elif size >= 0.1 or size == 0:
-        text = f"{value:.2f}"
-    else:
-        text = f"{value:.2g}" if size < 0.01 else f"{value:.3f}".removesuffix("0")
-    return text.replace("-", MINUS, text.startswith("-"))
+    if isinstance(value, int) or size == 0:
+        return f"{int(value):,}"
+    if size >= 1e6 or size < 0.001:
+        return f"{value:.1e}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    if size >= 0.1:
+        return f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+    return f"{value:.2g}" if size < 0.01 else f"{value:.3f}".removesuffix("0")
+
+
+def written(number: str) -> str:
+    """A number of Python's as people write it: with a true minus sign, and 10⁻⁶ for 1e-06."""
+    mantissa, e, exponent = number.partition("e")
+    if e:
+        mantissa = mantissa.removesuffix(".0")
+        power = "10" + str(int(exponent)).translate(SUPERSCRIPTS)
+        number = mantissa.removesuffix("1") + power if mantissa in ("1", "-1") else f"{mantissa}·{power}"
+    return number.replace("-", MINUS, number.startswith("-"))
 
 
 def level_text(value: float, span: float) -> str:
@@ -30,7 +43,7 @@ def level_text(value: float, span: float) -> str:
 
 
 def bound_text(value: float) -> str:
-    """A number that somebody chose, no longer than it was written: 2, 0.98, 1e-6, −5."""
+    """A number that somebody chose, no longer than it was written: 2, 0.98, 1e-6, −5; for axes and controls."""
     text = f"{value:.6g}"
     mantissa, e, exponent = text.partition("e")
     text = f"{mantissa}e{int(exponent)}" if e else text

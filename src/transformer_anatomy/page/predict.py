@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from transformer_anatomy.page.assets import styled
+from transformer_anatomy.page.typography import marked
 
 
 class Prediction:
@@ -18,15 +19,15 @@ class Prediction:
         name = f"predict-{sha256(self.question.encode()).hexdigest()[:8]}"  # radios of one group share a name
         radios = "".join(
             f'<label><input type="radio" name="{name}" value="{html.escape(choice)}"> '
-            f"<span>{_marked(choice)}</span></label>"
+            f"<span>{_emphasised(choice)}</span></label>"
             for choice in self.choices
         )
         return styled(
             '<section class="answer predict anatomy" aria-label="Predict first">'
             "<header><b>Predict first</b><span>commit, then unfold</span></header>"
-            f"<fieldset><legend>{_marked(self.question)}</legend>{radios}</fieldset>"
+            f"<fieldset><legend>{_emphasised(self.question)}</legend>{radios}</fieldset>"
             '<details><summary>What was measured</summary><p><span class="guess"></span>'
-            f"{_marked(self.reveal)}</p></details></section>"
+            f"{_emphasised(self.reveal)}</p></details></section>"
         )
 
     def __repr__(self) -> str:
@@ -49,6 +50,6 @@ def predict(question: str, choices: Sequence[str], *, reveal: str) -> None:
     display(Prediction(question, [str(choice) for choice in choices], reveal))
 
 
-def _marked(text: str) -> str:
-    """`text` escaped for HTML, with ``**bold**`` in bold."""
-    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(text))
+def _emphasised(text: str) -> str:
+    """`text` as HTML, with ``**bold**`` in bold."""
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", marked(text))

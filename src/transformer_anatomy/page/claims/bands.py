@@ -1,11 +1,12 @@
 """A band of numbers: what a statement says, with its tolerance, or where a measurement has to lie."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_anatomy.page.numerals import MINUS, bound_text
+from transformer_anatomy.page.numerals import written
 
 
 @dataclass(frozen=True)
@@ -27,19 +28,19 @@ class Band:
     def leaving(self) -> str:
         """What a number does that leaves the band, for a sentence."""
         if math.isinf(self.high):
-            return f"drops to {bound_text(self.low)} or below"
+            return f"drops to {_text(self.low)} or below"
         if math.isinf(self.low):
-            return f"rises to {bound_text(self.high)} or above"
-        return f"leaves {bound_text(self.low)} to {bound_text(self.high)}"
+            return f"rises to {_text(self.high)} or above"
+        return f"leaves {_text(self.low)} to {_text(self.high)}"
 
     @property
     def entering(self) -> str:
         """What a number does that enters the band, for a sentence."""
         if math.isinf(self.high):
-            return f"rises above {bound_text(self.low)}"
+            return f"rises above {_text(self.low)}"
         if math.isinf(self.low):
-            return f"drops below {bound_text(self.high)}"
-        return f"comes between {bound_text(self.low)} and {bound_text(self.high)}"
+            return f"drops below {_text(self.high)}"
+        return f"comes between {_text(self.low)} and {_text(self.high)}"
 
 
 BOUNDS = ("near", "within", "above", "below", "between")
@@ -64,7 +65,7 @@ def band(where: str, bounds: Mapping[str, Any]) -> Band | None:
         if numbers or not isinstance(between, list | tuple) or len(between) != 2:
             raise ValueError(f"{where}.between must stand alone and hold two numbers, got {between!r}")
         low, high = (_number(f"{where}.between", value) for value in between)
-        made = Band(low, high, text=text or f"{bound_text(low)} to {bound_text(high)}")
+        made = Band(low, high, text=text or f"{_text(low)} to {_text(high)}")
     elif "near" in numbers or "within" in numbers:
         if set(numbers) != {"near", "within"}:
             raise ValueError(f"{where} must give near and within together and alone, got {sorted(numbers)}")
@@ -74,7 +75,7 @@ def band(where: str, bounds: Mapping[str, Any]) -> Band | None:
         made = Band(near - within, near + within, text=text or _near_text(near, within))
     elif numbers:
         low, high = numbers.get("above", -math.inf), numbers.get("below", math.inf)
-        words = [f"{key} {bound_text(value)}" for key, value in sorted(numbers.items())]
+        words = [f"{key} {_text(value)}" for key, value in sorted(numbers.items())]
         made = Band(low, high, open=True, text=text or " and ".join(words))
     elif text:
         raise ValueError(f"{where} has a text but no bound: add one of {', '.join(BOUNDS)}")
@@ -86,7 +87,7 @@ def band(where: str, bounds: Mapping[str, Any]) -> Band | None:
 
 
 def _number(where: str, value: Any) -> float:
-    if isinstance(value, str) and value.replace(".", "").replace("e-", "").isdigit():
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?e-?\d+", value, re.ASCII):
         value = float(value)  # YAML 1.1 takes 1e-6 for a string
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError(f"{where} must be a finite number, got {value!r}")
@@ -94,9 +95,14 @@ def _number(where: str, value: Any) -> float:
 
 
 def _near_text(near: float, within: float) -> str:
+    """The centre with at least as many decimals as the tolerance."""
     if within == 0:
-        return bound_text(near)
-    tolerance = bound_text(within)
-    decimals = len(tolerance.partition(".")[2])
-    centre = bound_text(near) if "e" in tolerance else f"{near:.{decimals}f}".replace("-", MINUS)
-    return f"{max(centre, bound_text(near), key=len)} ± {tolerance}"
+        return _text(near)
+    tolerance = f"{within:.6g}"
+    centre = f"{near:.6g}" if "e" in tolerance else f"{near:.{len(tolerance.partition('.')[2])}f}"
+    return f"{written(max(centre, f'{near:.6g}', key=len))} ± {written(tolerance)}"
+
+
+def _text(bound: float) -> str:
+    """A bound, no longer than somebody wrote it: 2, 0.98, 10⁻⁶, −5."""
+    return written(f"{bound:.6g}")

@@ -8,6 +8,7 @@ from transformer_anatomy.page.claims.evidence import Evidence, falls
 from transformer_anatomy.page.claims.icons import icon
 from transformer_anatomy.page.claims.ledger import Statement
 from transformer_anatomy.page.claims.strip import strip
+from transformer_anatomy.page.typography import marked
 
 
 class Card:
@@ -20,8 +21,8 @@ class Card:
         entry, evidence = self.statement, self.evidence
         data = json.dumps({"id": entry.id, **evidence.to_dict()})
         paragraphs = {"statement": entry.statement, "right": entry.right, "falls": falls(entry, evidence)}
-        words = {name: f'<p class="{name}">{html.escape(text)}</p>' for name, text in paragraphs.items() if text}
-        note = f'<p class="how">{html.escape(evidence.note)}</p>' if evidence.note else ""
+        words = {name: f'<p class="{name}">{marked(text)}</p>' for name, text in paragraphs.items() if text}
+        note = f'<p class="how">{marked(evidence.note)}</p>' if evidence.note else ""
         return styled(
             f'<article class="claim anatomy" id="{html.escape(entry.id)}" data-claim="{html.escape(data)}" '
             f'aria-label="{html.escape(f"{entry.verdict}: {entry.statement}")}">'

@@ -1,6 +1,5 @@
 """What was measured for one statement, and whether that supports a verdict."""
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,18 +14,16 @@ class ClaimError(AssertionError):
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number a seed; where the condition fails, the same and a label; the band asked for by the chapter."""
+    """One number a seed; where the condition fails, the same and a label; the band asked for by the chapter.
+
+    Numbers that are ints are counts: they are shown as they are, because a mean of counts is none.
+    """
 
     measured: tuple[float, ...]
     otherwise: tuple[float, ...] = ()
     label: str = ""
     criterion: Band | None = None
     note: str = ""
-
-    @property
-    def mean(self) -> float:
-        """The mean of the measurements."""
-        return math.fsum(self.measured) / len(self.measured)
 
     def to_dict(self) -> dict[str, Any]:
         """What the ledger keeps of the evidence, as JSON can hold it."""
@@ -47,6 +44,8 @@ def support(entry: Statement, evidence: Evidence) -> None:
     says, criterion = entry.says, evidence.criterion
     if entry.unchecked:
         raise ValueError(f"{entry.id} is recorded as unchecked ({entry.unchecked}): remove that, or the claim")
+    if entry.verdict == "opinion":
+        raise ValueError(f"{entry.id} is recorded as an opinion, and no measurement decides an opinion")
     if says is None and criterion is None:
         raise ValueError(
             f"nothing could make {entry.id} fail: give it 'says' in claims.yml, or the claim near and within, above, "
@@ -75,18 +74,20 @@ def falls(entry: Statement, evidence: Evidence) -> str:
     """The sentence that says which measurement would overturn the verdict."""
     says, subject, ways = entry.says, entry.quantity, []
     if says and entry.verdict.startswith("holds"):
-        ways.append(f"{subject} {says.leaving}")
+        ways.append((subject, says.leaving))
     if evidence.otherwise:
-        ways.append(f"the counterexample ({evidence.label}) {(says or evidence.criterion).entering}")
+        ways.append((f"the hollow dot ({evidence.label})", (says or evidence.criterion).entering))
     if says and entry.verdict in ("slip", "contradicted"):
-        ways.append(f"{subject} {says.entering}")
+        ways.append((subject, says.entering))
     if entry.verdict == "unsupported":
-        ways.append("a source appears")
+        ways.append(("a source", "appears"))
         if says:
-            ways.append(f"{'every measurement' if len(evidence.measured) > 1 else subject} {says.entering}")
+            ways.append(("every measurement" if len(evidence.measured) > 1 else subject, says.entering))
     if evidence.criterion:
-        ways.append(f"{subject} {evidence.criterion.leaving}")
-    return f"Falls if {', or if '.join(ways)}."
+        ways.append((subject, evidence.criterion.leaving))
+    before = ["", *(name for name, _ in ways[:-1])]
+    clauses = [f"{'it' if name == last else name} {does}" for last, (name, does) in zip(before, ways, strict=True)]
+    return f"Falls if {', or if '.join(clauses)}."
 
 
 def _error(entry: Statement, values: tuple[float, ...], demand: str, band: Band) -> ClaimError:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from transformer_anatomy.page.claims.bands import Band, band
+from transformer_anatomy.page.claims.bands import BOUNDS, Band, band
 from transformer_anatomy.page.course import course_file
 from transformer_anatomy.page.entries import read_entries, text
 
@@ -72,6 +72,7 @@ def _read(path: Path, mtime: int, size: int) -> dict[str, Statement]:
 
 
 def _statement(where: str, entry: dict[str, Any]) -> Statement:
+    checked = "says" in entry
     says, sources = entry.pop("says", None), entry.pop("sources", [])
     words = {key: text(where, key, value) for key, value in entry.items()}
     for key, accepted in (("kind", KINDS), ("verdict", VERDICTS)):
@@ -79,7 +80,7 @@ def _statement(where: str, entry: dict[str, Any]) -> Statement:
             raise ValueError(f"{where}: {key} must be one of {', '.join(accepted)}, got {words[key]!r}")
     if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
         raise TypeError(f"{where}: sources must be a list of keys of references.bib, got {sources!r}")
-    if says is None:
+    if not checked:
         return Statement(**words, sources=tuple(sources))
     if not isinstance(says, Mapping):
         raise TypeError(f"{where}: says must be a mapping such as {{near: 2, within: 0.1}}, got {says!r}")
@@ -87,4 +88,7 @@ def _statement(where: str, entry: dict[str, Any]) -> Statement:
         raise ValueError(f"{where} has both 'says' and 'unchecked': a statement is checked or it is not")
     if words["verdict"] == "opinion":
         raise ValueError(f"{where} has 'says', but no measurement decides an opinion")
-    return Statement(**words, says=band(f"{where}: says", says), sources=tuple(sources))
+    made = band(f"{where}: says", says)
+    if made is None:
+        raise ValueError(f"{where}: says gives no bound; accepted are {', '.join(BOUNDS)}")
+    return Statement(**words, says=made, sources=tuple(sources))

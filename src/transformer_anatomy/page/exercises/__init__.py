@@ -10,6 +10,7 @@ from transformer_anatomy.page.claims.icons import icon
 from transformer_anatomy.page.course import building_book
 from transformer_anatomy.page.exercises.catalogue import Exercise, Outcome, exercise
 from transformer_anatomy.page.exercises.diagnosis import Diagnosis, diagnose
+from transformer_anatomy.page.typography import marked
 
 
 def check(identifier: str, answer: Any = None) -> None:
@@ -58,7 +59,8 @@ def effort_line(difficulty: int, minutes: int) -> str:
 
 def _line(diagnosis: Diagnosis) -> str:
     mark, word = ("holds", "Right.") if diagnosis.right else ("not yet", "Not yet.")
-    return f"<li>{icon(mark)}<div><b>{word}</b> {html.escape(diagnosis.words)}</div></li>"
+    words = html.escape(diagnosis.words) if diagnosis.literal else marked(diagnosis.words)
+    return f"<li>{icon(mark)}<div><b>{word}</b> {words}</div></li>"
 
 
 def _invitation(asked: Exercise) -> str:
@@ -68,14 +70,15 @@ def _invitation(asked: Exercise) -> str:
         return "<p>Run this chapter in JupyterLab to have your answer checked.</p>"
     if asked.kind == "number":
         field = (
-            '<label>answer = <input name="answer" inputmode="text" autocomplete="off" spellcheck="false" required '
+            '<label>answer = <input name="answer" inputmode="text" autocomplete="off" spellcheck="false" '
             'aria-label="answer"></label>'
         )
         field = f'<div class="code">{field}<br>check("{html.escape(asked.id)}", answer)</div>'
     else:
         radios = "".join(
-            f'<label><input type="radio" name="answer" value="{choice}" required> {choice}</label>'
-            for choice in map(html.escape, asked.choices)
+            f'<label><input type="radio" name="answer" value="{html.escape(choice)}"> '
+            f"<span>{marked(choice)}</span></label>"
+            for choice in asked.choices
         )
         field = f"<fieldset><legend>answer</legend>{radios}</fieldset>"
     # answers.js unhides the form; without it the cell above is all there is.
@@ -83,19 +86,19 @@ def _invitation(asked: Exercise) -> str:
 
 
 def _public(asked: Exercise) -> dict[str, Any]:
-    """What answers.js needs to say the same as `diagnose`."""
+    """What answers.js needs to say the same as `diagnose`: its rules, with their words as HTML."""
     public = {name: getattr(asked, name) for name in ("id", "title", "difficulty", "minutes", "kind")}
     if asked.kind in ("number", "choice") and building_book():
         outcomes = [asked.right, *asked.wrong]
-        public |= {"outcomes": list(map(_rule, outcomes)), "otherwise": asked.otherwise}
+        public |= {"outcomes": list(map(_rule, outcomes)), "otherwise": marked(asked.otherwise)}
     return public
 
 
 def _rule(outcome: Outcome) -> dict[str, Any]:
-    expected = outcome.expected
+    expected, words = outcome.expected, marked(outcome.words)
     if not isinstance(expected, Band):
-        return {"words": outcome.words, "choice": expected}
+        return {"words": words, "choice": expected}
     ends = {
         name: bound for name, bound in (("low", expected.low), ("high", expected.high)) if abs(bound) != float("inf")
     }
-    return {"words": outcome.words, **ends, "open": expected.open}
+    return {"words": words, **ends, "open": expected.open}

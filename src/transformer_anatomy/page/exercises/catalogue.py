@@ -138,5 +138,5 @@ def samples(outcome: Outcome) -> list[Any]:
     if not isinstance(outcome.expected, Band):
         return [outcome.expected]
     low, high = outcome.expected.low, outcome.expected.high
-    inner = [value for value in (low, high, (low + high) / 2, low + 1, high - 1) if value in outcome.expected]
-    return [value for value in inner if np.isfinite(value)]
+    values = (low, high, (low + high) / 2, low + 1, high - 1, low + 0.01, high - 0.01)
+    return [value for value in values if value in outcome.expected and np.isfinite(value)]

@@ -11,10 +11,11 @@ from transformer_anatomy.page.exercises.catalogue import Exercise
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whether the answer is right, and why or why not."""
+    """Whether the answer is right, and why or why not; words that are `literal` quote the learner's own."""
 
     right: bool
     words: str
+    literal: bool = False
 
 
 class _Unusable(Exception):
@@ -26,7 +27,7 @@ def diagnose(exercise: Exercise, answer: Any) -> Diagnosis:
     try:
         usable = _READERS[exercise.kind](exercise, answer)
     except _Unusable as reason:
-        return Diagnosis(False, str(reason))
+        return Diagnosis(False, str(reason), literal=True)
     if exercise.right.matches(usable):
         return Diagnosis(True, exercise.right.words)
     known = (outcome.words for outcome in exercise.wrong if outcome.matches(usable))
@@ -41,7 +42,8 @@ def _number(exercise: Exercise, answer: Any) -> float:
 
 
 def _choice(exercise: Exercise, answer: Any) -> str:
-    match = [choice for choice in exercise.choices if str(answer).strip().casefold() == choice.casefold()]
+    given = answer.strip().casefold() if isinstance(answer, str) else None
+    match = [choice for choice in exercise.choices if given == choice.casefold()]
     if not match:
         raise _Unusable(f"Choose one of {', '.join(f'“{choice}”' for choice in exercise.choices)}.")
     return match[0]
@@ -59,8 +61,8 @@ def _outputs(exercise: Exercise, answer: Any) -> tuple[np.ndarray, ...]:
         shown = ", ".join(map(str, arguments))
         try:
             output = answer(*map(_tensor, arguments))
-        except Exception as error:
-            raise _Unusable(f"Given {shown}, your function raised {type(error).__name__}: {error}") from None
+        except (Exception, SystemExit) as error:
+            raise _Unusable(f"Given {shown}, your function raised {_raised(error)}") from None
         outputs.append(_array(output, f"Given {shown}, your function should return numbers"))
     return tuple(outputs)
 
@@ -70,11 +72,13 @@ _READERS = {"number": _number, "choice": _choice, "array": _arrays, "function": 
 
 def _array(value: Any, asked: str) -> np.ndarray:
     try:
+        plain = value
         if hasattr(value, "detach"):
-            value = value.detach().cpu().double().numpy()
-        if value is None or isinstance(value, str | bytes | bool):
+            plain = value.detach().cpu()
+            plain = (plain if plain.is_complex() else plain.double()).numpy()
+        if plain is None or isinstance(plain, str | bytes | bool) or np.iscomplexobj(plain):
             raise TypeError
-        array = np.asarray(value, dtype=float)
+        array = np.asarray(plain, dtype=float)
     except Exception:
         raise _Unusable(f"{asked}; this is {_kind(value)}.") from None
     if np.isnan(array).any():
@@ -104,6 +108,13 @@ def _shape_words(exercise: Exercise, usable: Any) -> str | None:
 
 def _shape(shape: Sequence[int]) -> str:
     return f"shape {tuple(shape)}" if shape else "no axes: a single number"
+
+
+def _raised(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # an exception of the learner's own, whose text fails in turn
+        return type(error).__name__
 
 
 def _kind(value: Any) -> str:
