@@ -223,7 +223,7 @@ def test_the_card_says_verdict_place_statement_measurement_note_and_what_would_o
         "The ratio is exp 0.4.",
         "1.49 2.0 ± 0.1",
         "Among 7 keys & one more.",
-        "Falls if the ratio comes between 1.9 and 2.1, or if it leaves 1.48 to 1.5.",
+        "Falls if the ratio leaves 1.48 to 1.5.",
     ):
         assert words in text
     assert 'id="S0-3.4-a"' in card
@@ -276,8 +276,13 @@ def test_the_card_says_what_would_overturn_the_verdict(ledger, shown, verdict, s
 
 
 def test_what_is_measured_is_named_once_where_two_ways_follow_each_other(ledger, shown):
+    card = card_of(shown, "S0-3.4-a", measured=1.492, below=2)
+    assert "Falls if the measurement comes between 1.9 and 2.1, or if it rises to 2 or above." in card
+
+
+def test_a_way_to_fall_that_includes_the_other_is_named_alone(ledger, shown):
     card = card_of(shown, "S0-3.4-a", measured=1.492, near=1.49, within=0.01)
-    assert "Falls if the measurement comes between 1.9 and 2.1, or if it leaves 1.48 to 1.5." in card
+    assert "Falls if the measurement leaves 1.48 to 1.5." in card
 
 
 def test_words_and_numbers_of_a_card_are_set_as_mathematics_and_its_data_stay_as_they_are(ledger, shown):

@@ -24,6 +24,10 @@ class Band:
     def __contains__(self, value: float) -> bool:
         return self.low < value < self.high if self.open else self.low <= value <= self.high
 
+    def apart_from(self, other: "Band") -> bool:
+        """Whether no number lies in both bands."""
+        return self.high < other.low or other.high < self.low
+
     @property
     def leaving(self) -> str:
         """What a number does that leaves the band, for a sentence."""

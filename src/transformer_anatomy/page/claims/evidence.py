@@ -77,7 +77,8 @@ def falls(entry: Statement, evidence: Evidence) -> str:
         ways.append((subject, says.leaving))
     if evidence.otherwise:
         ways.append((f"the hollow dot ({evidence.label})", (says or evidence.criterion).entering))
-    if says and entry.verdict in ("slip", "contradicted"):
+    implied = says and evidence.criterion and says.apart_from(evidence.criterion)  # by leaving the criterion, below
+    if says and entry.verdict in ("slip", "contradicted") and not implied:
         ways.append((subject, says.entering))
     if entry.verdict == "unsupported":
         ways.append(("a source", "appears"))
