@@ -72,7 +72,7 @@ def test_every_exercise_is_in_its_chapter_once(chapter):
 
 def test_every_exercise_has_a_folded_solution(chapter):
     exercises = re.findall(r"(?m)^### Exercise: .+$", chapter.prose)
-    solutions = re.findall(r"<details><summary>Solution</summary>", chapter.prose)
+    solutions = re.findall(r"`{4}\{dropdown\} Solution\n", chapter.prose)
     assert len(exercises) == len(solutions) >= 4
 
 

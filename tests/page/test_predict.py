@@ -15,7 +15,7 @@ def shown_html(shown, *arguments, **options):
 
 def test_the_reader_chooses_one_answer_before_the_measurement_is_unfolded(shown):
     page = shown_html(shown, QUESTION, ["Layer 1", "Layer 6"], reveal=f"Measured: **layer {1}.**")
-    radios = re.findall(r'<input type="radio" name="([^"]*)" value="([^"]*)">', page)
+    radios = re.findall(r'<input type="radio" name="([^"]*)" value="([^"]*)" data-lm-suppress-shortcuts="true">', page)
     assert [value for _, value in radios] == ["Layer 1", "Layer 6"]
     assert len({name for name, _ in radios}) == 1
     details = re.search(r"<details>.*</details>", page)[0]  # closed

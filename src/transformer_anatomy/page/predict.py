@@ -8,6 +8,9 @@ from hashlib import sha256
 from transformer_anatomy.page.assets import styled
 from transformer_anatomy.page.typography import marked
 
+# JupyterLab takes arrows and letters for its own commands unless the focused element itself says so.
+KEEP_KEYS = 'data-lm-suppress-shortcuts="true"'
+
 
 class Prediction:
     """A question with choices, and what was measured behind a fold."""
@@ -18,7 +21,7 @@ class Prediction:
     def _repr_html_(self) -> str:
         name = f"predict-{sha256(self.question.encode()).hexdigest()[:8]}"  # radios of one group share a name
         radios = "".join(
-            f'<label><input type="radio" name="{name}" value="{html.escape(choice)}"> '
+            f'<label><input type="radio" name="{name}" value="{html.escape(choice)}" {KEEP_KEYS}> '
             f"<span>{_emphasised(choice)}</span></label>"
             for choice in self.choices
         )
@@ -26,7 +29,7 @@ class Prediction:
             '<section class="answer predict anatomy" aria-label="Predict first">'
             "<header><b>Predict first</b><span>commit, then unfold</span></header>"
             f"<fieldset><legend>{_emphasised(self.question)}</legend>{radios}</fieldset>"
-            '<details><summary>What was measured</summary><p><span class="guess"></span>'
+            f'<details><summary {KEEP_KEYS}>What was measured</summary><p><span class="guess"></span>'
             f"{_emphasised(self.reveal)}</p></details></section>"
         )
 
