@@ -10,6 +10,8 @@ import torch
 from tests.browsing import controls, drawn, move
 from transformer_anatomy import explore, linspace, logspace
 from transformer_anatomy.page.assets import STATIC
+from transformer_anatomy.page.plotting.heatmap import SCALES
+from transformer_anatomy.page.plotting.themes import colours
 
 TOKENS = ["she", "poured", "the", "water"]
 STICKING_OUT = """figure => {
@@ -52,6 +54,23 @@ def weights_of_three(temperature):
     return {"softmax": weights, "hard": torch.eye(3)[0] / temperature.__ceil__(), "uniform": torch.tensor(1 / 3)}
 
 
+def differences(scale):
+    return {"8": scale * torch.tensor([[-1.0, 0.25, 0.5], [0.75, -0.5, 0.0]]), "64": torch.zeros(2, 3)}
+
+
+WIDTHS = [4, 16, 64, 256, 1024]
+
+
+def climbing(rate, flip):
+    x = torch.tensor(WIDTHS).log()
+    curves = {"steep": (rate * x / 7).tanh(), "gentle": 0.3 * x / 7, "none": 0.1, "half": 0.12 * x}
+    here = torch.tensor([100.0, 0.1 * rate])
+    return (dict(reversed(curves.items())) if flip else curves) | {
+        "here": here,
+        "there": here + torch.tensor([20.0, 0.05]),
+    }
+
+
 def figures() -> dict[str, object]:
     of_four = {"rows": TOKENS, "columns": TOKENS}
     made = [
@@ -66,7 +85,14 @@ def figures() -> dict[str, object]:
             **of_four,
         ),
         explore(layers, title="Maps that change their size", alt="Three maps", n=[4, 8, 16], causal=[False, True]),
-        explore(cross, title="Two rows and three columns", alt="A map", sharp=[True, False]),
+        explore(
+            cross,
+            title="Two rows and three columns",
+            alt="A map",
+            rows=["a", "b"],
+            columns=["x", "y", "z"],
+            sharp=[True, False],
+        ),
         explore(
             depth,
             title="Curves in a band",
@@ -90,6 +116,28 @@ def figures() -> dict[str, object]:
             temperature=logspace(0.1, 10, 11, start=1),
         ),
         explore(
+            differences,
+            title="Maps with a sign",
+            alt="Two maps",
+            colors="signed",
+            range=(-1, 1),
+            row_label="heads",
+            column_label="layers",
+            scale=[0.25, 0.5, 1.0],
+        ),
+        explore(
+            lambda rate: climbing(rate, False),
+            title="Curves on a logarithmic axis",
+            alt="Two curves, two baselines, two points",
+            kind="lines",
+            x=WIDTHS,
+            x_scale="log",
+            range=(0, 1),
+            baselines=("none", "half"),
+            points=("here", "there"),
+            rate=[1, 3, 9],
+        ),
+        explore(
             lambda word: {"one": torch.tensor([len(word) / 200, 0.5]), "two": torch.tensor([0.1, 0.2])},
             title=f"Words that could break a page: {NASTY}",
             alt=NASTY,
@@ -104,7 +152,12 @@ def figures() -> dict[str, object]:
 
 
 TITLES = ["A map with its strip", "Maps that change their size", "Two rows and three columns", "Curves in a band"]
-TITLES += ["Bars beside each other", "Words that could break a page"]
+TITLES += [
+    "Bars beside each other",
+    "Words that could break a page",
+    "Maps with a sign",
+    "Curves on a logarithmic axis",
+]
 
 
 def write(path: Path, body: str, head: str = "") -> None:
@@ -130,7 +183,7 @@ def site(made, tmp_path_factory):
     write(folder / "chapters" / "page.html", body, f'{styles}<script defer src="../explore.js"></script>')
     script = (folder / "explore.js").read_text()
     for name, call in {
-        "frozen": "drawing.draw(frame, picture.clientWidth);",
+        "frozen": "svg.replaceChildren(...drawn);",
         "stuck": ".putImageData(image, 0, 0);",
     }.items():
         assert script.count(call) == 1
@@ -189,6 +242,39 @@ def test_the_readout_moves_with_the_picture(local):
     assert figure.locator("output").inner_text() == "1.58"
 
 
+def test_sliders_write_numbers_without_noise_and_with_as_many_digits_as_tell_them_apart(visit, tmp_path, monkeypatch):
+    monkeypatch.delenv("TRANSFORMER_ANATOMY_BOOK", raising=False)
+    grids = {
+        "temperature": logspace(0.05, 20, 3),
+        "width": [4, 64, 1024, 1_000_000],
+        "near": [100.0, 100.001, 100.002],
+        "share": linspace(0, 1, 5),
+        "large": [1020.4, 2000.0, 5000.0],
+        "below": [-2, -1],
+    }
+    shown = {
+        "temperature": ["0.05", "1", "20"],
+        "width": ["4", "64", "1024", "1000000"],
+        "near": ["100", "100.001", "100.002"],
+        "share": ["0", "0.25", "0.5", "0.75", "1"],
+        "large": ["1020", "2000", "5000"],
+        "below": ["−2", "−1"],
+    }
+    body = ""
+    for name, grid in grids.items():
+        body += explore(lambda **_: torch.eye(2), title=name, alt="a", **{name: grid})._repr_html_()
+    write(tmp_path / "sliders.html", body)
+    opened = visit((tmp_path / "sliders.html").as_uri())
+    for name, texts in shown.items():
+        figure = opened.figure(name)
+        slider, found = controls(figure)[0], []
+        for place in range(len(texts)):
+            slider.fill(str(place))
+            found.append(figure.locator("output").inner_text())
+        assert found == texts
+        assert slider.get_attribute("aria-valuetext") == texts[-1]
+
+
 def table(figure) -> list[list[str]]:
     rows = figure.locator(".data tr").all()
     return [row.locator("th, td").all_inner_texts() for row in rows]
@@ -202,17 +288,143 @@ def columns(explorer, settings) -> list[torch.Tensor]:
     return [column for name, tensor in stored.items() for column in tables.get(marks[name], lambda t: [t])(tensor)]
 
 
-@pytest.mark.parametrize("title", TITLES[:5])
-def test_what_is_drawn_is_what_was_stored(local, made, title):
+STORED = [title for title in TITLES if "break" not in title]
+
+
+def set_controls(figure, explorer, settings) -> None:
+    for control, (name, grid) in zip(controls(figure), explorer.controls.items(), strict=True):
+        place = str(grid.values.index(settings[name]))
+        control.evaluate("(element, v) => { element.value = v; element.dispatchEvent(new Event('input')); }", place)
+
+
+def entries(explorer, settings) -> dict[str, torch.Tensor]:
+    stored = explorer.frame(**settings)
+    return stored if isinstance(stored, dict) else {"": stored}
+
+
+@pytest.mark.parametrize("title", STORED)
+def test_the_data_table_is_what_was_stored(local, made, title):
     figure, explorer = local.figure(title), made[title]
     figure.locator("summary").click()
     for settings in explorer.settings[:: max(1, len(explorer.settings) // 6)]:
-        for control, (name, grid) in zip(controls(figure), explorer.controls.items(), strict=True):
-            place = str(grid.values.index(settings[name]))
-            control.evaluate("(element, v) => { element.value = v; element.dispatchEvent(new Event('input')); }", place)
+        set_controls(figure, explorer, settings)
         shown = [[float(cell.replace("−", "-")) for cell in row[1:]] for row in table(figure)[1:]]
         stored = [column.expand(len(shown)) for column in columns(explorer, settings)]
         torch.testing.assert_close(torch.tensor(shown), torch.stack(stored, dim=1), atol=0.00501, rtol=0)
+
+
+# What is drawn, read back from pixels by the texts of the axes
+
+
+def tokens_at(values: torch.Tensor, theme: str, scale: str) -> torch.Tensor:
+    """The colours (row, column, 3) between the tokens of a scale from 0 to 1."""
+    stops = torch.tensor([[int(colours(theme)[token][k : k + 2], 16) for k in (1, 3, 5)] for token in SCALES[scale]])
+    place = values.double() * (len(stops) - 1)
+    lower = place.long().clamp(max=len(stops) - 2)
+    return stops[lower] + (stops[lower + 1] - stops[lower]) * (place - lower)[..., None]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("title", [title for title in STORED if "ap" in title.split()[0] or "rows" in title])
+def test_the_cells_of_a_map_have_the_colours_of_their_values(site, visit, made, title, scheme):
+    figure = visit(f"{site.as_uri()}/chapters/page.html", color_scheme=scheme).figure(title)
+    explorer = made[title]
+    low, high = (-1, 1) if "sign" in title else (0, 1)
+    for settings in explorer.settings[:: max(1, len(explorer.settings) // 4)]:
+        set_controls(figure, explorer, settings)
+        maps = [tensor for tensor in entries(explorer, settings).values() if tensor.ndim == 2]
+        for (width, height, *pixels), values in zip(drawn(figure)["pixels"], maps, strict=True):
+            shown = torch.tensor(pixels).reshape(height, width, 4)[..., :3].double()
+            wanted = tokens_at((values - low) / (high - low), scheme, "signed" if low else "weights")
+            torch.testing.assert_close(shown, wanted, atol=1, rtol=0)
+
+
+AXES = """figure => {
+  const all = selector => [...figure.querySelectorAll(selector)];
+  const at = (e, ...names) => names.map(name => +e.getAttribute(name)), words = e => e.textContent.replace("−", "-");
+  const ticks = (selector, place) => all(selector).map(e => [place(...at(e, "x", "y")), words(e)])
+    .filter(([, words]) => words.trim() && !isNaN(words)).map(([pixel, words]) => [pixel, +words]);
+  const paths = cls => all(`path.${cls}`).map(e => e.getAttribute("d").match(/-?[0-9.e-]+/g).map(Number));
+  return {
+    x: ticks("svg text.quiet.mid", x => x), y: ticks("svg text.quiet.end", (x, y) => y - 4),
+    curve: paths("curve"), baseline: paths("baseline"), band: paths("band"),
+    circles: all("circle.dot").map(e => at(e, "cx", "cy")),
+    columns: all("rect.column").map(e => at(e, "x", "y", "width", "height")),
+  };
+}"""
+
+
+def straight(pairs):
+    """The function through the first and the last of pairs (pixel, value)."""
+    (a, u), (b, v) = pairs[0], pairs[-1]
+    return lambda pixel: u + (v - u) * (pixel - a) / (b - a)
+
+
+def points_of(path, at):
+    return [at(pixel) for pixel in path[1::2]]
+
+
+@pytest.mark.parametrize("title", ["Curves on a logarithmic axis", "Curves in a band"])
+def test_curves_points_and_baselines_are_drawn_at_their_values(local, made, title):
+    figure, explorer = local.figure(title), made[title]
+    for settings in explorer.settings[:: max(1, len(explorer.settings) // 5)]:
+        set_controls(figure, explorer, settings)
+        found, values = figure.evaluate(AXES), entries(explorer, settings)
+        y = straight(found["y"])
+        step = abs(y(0) - y(1)) / 2  # half a pixel
+        if title.endswith("axis"):
+            x = straight([(pixel, math.log(value)) for pixel, value in found["x"]])
+            assert [round(math.exp(x(pixel))) for pixel in found["curve"][0][::2]] == WIDTHS
+            for curve in ("steep", "gentle"):
+                assert any(
+                    points_of(path, y) == pytest.approx(values[curve].tolist(), abs=step) for path in found["curve"]
+                )
+            first, second = found["baseline"]
+            assert points_of(first, y) == pytest.approx([values["none"].item()] * 5, abs=step)
+            assert points_of(second, y) == pytest.approx(values["half"].tolist(), abs=step)
+            dots = [(math.exp(x(cx)), y(cy)) for cx, cy in found["circles"][-2:]]
+            assert dots == [pytest.approx(values[name].tolist(), rel=0.02) for name in ("here", "there")]
+        else:
+            lower, middle, upper = values["median head"].tolist()
+            assert points_of(found["curve"][0], y) == pytest.approx(middle, abs=step)
+            assert points_of(found["band"][0], y) == pytest.approx(upper + lower[::-1], abs=step)
+            assert points_of(found["baseline"][0], y) == pytest.approx([values["uniform"].item()] * 4, abs=step)
+            places = found["curve"][0][::2]
+            x = straight([(places[0], 0), (places[-1], 3)])  # the numbers of the layers
+            assert [x(found["circles"][-1][0]), y(found["circles"][-1][1])] == pytest.approx(
+                values["here"].tolist(), abs=0.02
+            )
+
+
+def test_bars_and_their_baseline_are_drawn_at_their_values(local, made):
+    figure, explorer = local.figure("Bars beside each other"), made["Bars beside each other"]
+    for settings in explorer.settings:
+        set_controls(figure, explorer, settings)
+        found, values = figure.evaluate(AXES), entries(explorer, settings)
+        y = straight(found["y"][:2])
+        bars = torch.cat([values["softmax"], values["hard"]]).tolist()
+        assert [y(top) for _, top, _, _ in found["columns"]] == pytest.approx(bars, abs=0.004)
+        assert [y(top + height) for _, top, _, height in found["columns"]] == pytest.approx([0] * 6, abs=1e-6)
+        assert [y(path[1]) for path in found["baseline"]] == pytest.approx([1 / 3] * 2, abs=1e-3)
+
+
+OVERLAPS = """figure => {
+  const boxes = [...figure.querySelectorAll(".picture svg text")].filter(t => t.textContent.trim())
+    .map(t => ({ words: t.textContent, ...t.getBoundingClientRect().toJSON() }));
+  const pairs = boxes.flatMap((a, i) => boxes.slice(i + 1).map(b => [a, b]));
+  const apart = (a, b) => a.left > b.right - 1 || a.top > b.bottom - 3;
+  return pairs.filter(([a, b]) => !apart(a, b) && !apart(b, a)).map(([a, b]) => `${a.words} | ${b.words}`);
+}"""
+
+
+@pytest.mark.parametrize("width", [330, 390, 760, 1200])
+def test_no_two_texts_touch(site, visit, made, width):
+    opened = visit(f"{site.as_uri()}/chapters/page.html", viewport={"width": width, "height": 900})
+    for title in STORED:
+        figure, explorer = opened.figure(title), made[title]
+        for settings in explorer.settings[:: max(1, len(explorer.settings) // 8)]:
+            set_controls(figure, explorer, settings)
+            assert figure.evaluate(OVERLAPS) == [], (title, settings)
 
 
 def test_a_map_of_two_rows_and_three_columns_shows_two_rows(local):
@@ -274,22 +486,28 @@ def test_the_theme_is_followed_at_once(local):
     assert drawn(figure)["pixels"] == dark["pixels"]
 
 
-def test_cells_are_chosen_by_arrow_keys_from_one_tab_stop(local):
-    figure, page = local.figure(TITLES[0]), local.page
+def test_cells_are_chosen_by_arrow_keys_from_one_tab_stop(local, made):
+    figure, page, explorer = local.figure(TITLES[0]), local.page, made[TITLES[0]]
     controls(figure)[-1].focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "map"
     page.evaluate("window.keys = 0; document.addEventListener('keydown', () => { window.keys += 1; })")
-    for _ in range(4):
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowUp")
+    row = explorer.frame()["weight"][1]
+    strongest = int(row.argmax())
+
+    def said():
+        return figure.locator(".readout").inner_text().partition("1. ")[2]
+
     before = drawn(figure)
-    assert figure.locator(".readout").inner_text().endswith("to “she”.")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    assert "“poured” gives " in figure.locator(".readout").inner_text()
-    assert figure.locator(".readout").inner_text().endswith("to “poured”.")
+    assert said() == f"“poured” gives {row[strongest]:.2f} to “{TOKENS[strongest]}”."
+    for key, column in [("Home", 0), ("ArrowRight", 1), ("End", 3), ("ArrowRight", 3), ("ArrowLeft", 2)]:
+        page.keyboard.press(key)
+        assert said() == f"“poured” gives {row[column]:.2f} to “{TOKENS[column]}”."
     assert drawn(figure)["marks"] != before["marks"]
+    for key, at in [("ArrowDown", 2), ("PageUp", 0), ("ArrowUp", 0), ("PageDown", 3), ("ArrowUp", 2)]:
+        page.keyboard.press(key)
+        weights = explorer.frame()["weight"][at]
+        assert said() == f"“{TOKENS[at]}” gives {weights.max():.2f} to “{TOKENS[weights.argmax()]}”."
     assert page.evaluate("window.keys") == 0
     assert page.evaluate("scrollY") == 0
     assert figure.locator(".chosen").evaluate("e => getComputedStyle(e).strokeWidth") == "4px"
@@ -297,21 +515,66 @@ def test_cells_are_chosen_by_arrow_keys_from_one_tab_stop(local):
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
 
 
-def test_cells_are_chosen_by_pointer(local):
+def test_cells_are_chosen_by_pointer(local, made):
     figure = local.figure(TITLES[1])
     second = figure.locator("canvas").nth(1).bounding_box()
     n = 8
     local.page.mouse.click(second["x"] + second["width"] * 2.5 / n, second["y"] + second["height"] * 4.5 / n)
-    said = figure.locator(".readout").inner_text()
-    assert said.startswith("Query 5 gives ") and said.endswith(" to key 3.")
-    assert said.count("(layer") == 3
+    values = made[TITLES[1]].frame()
+    assert figure.locator(".readout").inner_text() == f"Query 5 gives {values['layer 2'][4, 2]:.2f} to key 3 (layer 2)."
+    marker = figure.locator(".bar b")
+    assert marker.count() == 1
+    assert float(marker.evaluate("e => parseFloat(e.style.left)")) == pytest.approx(
+        100 * values["layer 2"][4, 2].item()
+    )
+
+
+def test_in_every_map_the_strongest_key_of_the_chosen_row_is_marked(local, made):
+    figure, explorer = local.figure(TITLES[1]), made[TITLES[1]]
+    for n, row in [(8, 1), (8, 5), (16, 5)]:
+        set_controls(figure, explorer, {"n": n, "causal": False})
+        figure.locator(".map").scroll_into_view_if_needed()
+        first = figure.locator("canvas").first.bounding_box()
+        local.page.mouse.click(first["x"] - 12, first["y"] + first["height"] * (row + 0.5) / n)  # at the name of a row
+        values = explorer.frame(n=n, causal=False)
+        keys = [str(int(values[name][row].argmax()) + 1) for name in values]
+        assert figure.locator("text.on.k").all_text_contents() == keys
+        assert figure.locator("text.on.q").text_content() == str(row + 1)
+        strongest = max(values, key=lambda name: values[name][row].max())
+        number, key = values[strongest][row].max(), int(values[strongest][row].argmax()) + 1
+        words = f"Query {row + 1} reads most from key {key} ({strongest}, {number:.2f})."
+        assert figure.locator(".readout").inner_text() == words
+        outlines = figure.locator("rect.row").evaluate_all("rows => rows.map(r => getComputedStyle(r).stroke)")
+        assert outlines == ["rgb(0, 114, 178)"] * 3
+
+
+def test_the_sentence_names_the_row_first(local):
+    assert local.figure(TITLES[2]).locator(".readout").inner_text() == "“b” gives 0.50 to “y”."
+
+
+def test_a_control_moves_the_chosen_key_to_the_strongest_one(local, made):
+    figure = local.figure(TITLES[0])
+    weights = made[TITLES[0]].frame(head="head 2")["weight"][1]
+    figure.locator(".map").focus()
+    local.page.keyboard.press("End" if weights.argmax() == 0 else "Home")
+    move(controls(figure)[1])
+    assert figure.locator(".readout").inner_text().endswith(f"{weights.max():.2f} to “{TOKENS[weights.argmax()]}”.")
+
+
+def test_the_sentence_of_a_map_that_is_no_attention_names_row_column_and_map(local):
+    figure = local.figure("Maps with a sign")
+    assert figure.locator(".readout").inner_text() == "Head 2, layer 1: 0.37 (8) and layer 1: 0.00 (64)."
+    figure.locator(".map").focus()
+    local.page.keyboard.press("Home")
+    local.page.keyboard.press("ArrowRight")
+    assert figure.locator(".readout").inner_text() == "Head 2, layer 2: −0.25 (8) and layer 2: 0.00 (64)."
 
 
 def test_names_and_values_are_there_for_a_screen_reader(local, made):
     figure = local.figure(TITLES[0])
     slider, menu = controls(figure)
     assert slider.get_attribute("aria-label") == "Temperature"
-    assert slider.get_attribute("aria-valuetext") == "1.00"
+    assert slider.get_attribute("aria-valuetext") == "1"
     assert menu.get_attribute("aria-label") == "Head"
     assert figure.locator("svg").get_attribute("role") == "img"
     assert figure.locator("svg").get_attribute("aria-label") == "Four by four weights"

@@ -1,5 +1,6 @@
 """A figure as Python sees it: what is stored, what is refused, what is shown where, and what a kernel answers."""
 
+import base64
 import json
 import math
 import re
@@ -127,7 +128,9 @@ def test_a_scale_covers_all_frames():
 
 def test_what_is_equal_is_stored_once():
     spec = stored(explore(attention_with_strip, **TEXTS, temperature=TEMPERATURE, n=[2, 4]))
-    assert len(spec["entries"]["uniform"]["data"]["items"]) == 2
+    entries = {entry["name"]: entry for entry in spec["entries"]}
+    assert list(entries) == ["weight", "entropy", "uniform"]
+    assert len(entries["uniform"]["data"]["items"]) == 2
     assert spec["labels"]["rows"] == {"items": [["1", "2"], ["1", "2", "3", "4"]], "places": [0, 1] * 5}
 
 
@@ -146,12 +149,72 @@ def test_ticks_are_round_numbers(lo, hi, log, steps):
     assert round_steps(lo, hi, log) == pytest.approx(steps)
 
 
+def ticks(**options):
+    spec = stored(explore(lambda scale: {"a": torch.ones(4) * scale}, **TEXTS, kind="lines", scale=[1, 2], **options))
+    return [text for _, text in spec["x_ticks"]]
+
+
+def test_few_points_are_ticked_themselves():
+    assert ticks(x=[4, 64, 512, 1024], x_scale="log") == ["4", "64", "512", "1024"]
+    assert ticks(x=[0.12345, 0.5, 1, 2]) == ["0.5", "1", "1.5", "2"]
+    assert ticks(x=lambda scale: [scale * place for place in (1, 2, 3, 4)]) == ["2", "4", "6", "8"]
+
+
+@pytest.mark.parametrize(
+    "rows, row",
+    [
+        ([[1, 0], [0.4, 0.6], [0, 1]], 1),
+        ([[1, 0], [0, 0], [0, 1]], 2),
+        ([[1, 0], [0, 0]], 0),
+        ([[0, 0], [0, 0]], 0),
+        ([[1, 0]], 0),
+    ],
+)
+def test_the_row_chosen_at_first_is_the_second_unless_that_is_empty(rows, row):
+    assert stored(explore(lambda scale: torch.tensor(rows) * scale, **TEXTS, scale=[0.5, 1.0]))["row"] == row
+
+
+def test_baselines_differ_in_their_dashes_and_curves_in_their_colours():
+    explorer = explore(curves, **TEXTS, **CURVES, temperature=TEMPERATURE)
+    drawn = {line["name"]: line["cls"] for line in stored(explorer)["lines"]}
+    assert drawn == {"level": "baseline", "slope": "baseline other", "band": "curve", "curve": "curve"}
+    styles = [line["style"] for line in stored(explorer)["lines"] if line["cls"] == "curve"]
+    assert styles[0] == "--color:var(--w3);--words:var(--w3-text,var(--ink))"
+    assert len(set(styles)) == 2
+
+
 @pytest.mark.parametrize("span, places", [(5000, 0), (200, 1), (1, 2), (0.4, 3), (0.01, 4)])
 def test_decimals_follow_the_scale(span, places):
     assert decimals(0, span) == places
 
 
+def test_the_picture_and_the_words_without_a_script_are_those_of_the_start():
+    explorer = explore(bars, **TEXTS, temperature=TEMPERATURE, readout=lambda values, temperature: f"at {temperature}")
+    picture = explorer.figure().partition('<div class="picture">')[2].partition("</div>")[0]
+    svg = base64.b64decode(re.search(r"base64,([^\"]*)", picture)[1]).decode()
+    assert ">0.67<" in svg and ">1.00<" not in svg
+    assert '<p class="readout" aria-live="polite">at 1.0</p>' in explorer.figure()
+
+
 # What is refused
+
+
+@pytest.mark.parametrize("letter, fits", [("e", True), ("\u00e9", False)])
+def test_the_limit_is_one_of_bytes(letter, fits):
+    def figure():
+        return explore(bars, **TEXTS, temperature=TEMPERATURE, readout=lambda values, temperature: letter * 120_000)
+
+    if fits:
+        assert len(figure().figure()) > 240_000
+    else:
+        with pytest.raises(ValueError, match=r"takes 49\d KB in 5 frames"):
+            figure()
+
+
+def test_a_map_may_leave_the_range_of_its_colours_by_rounding_only():
+    assert explore(lambda n: torch.full((2, 2), 1 + n * 1e-6), **TEXTS, n=[0, 1])
+    with pytest.raises(ValueError, match="leave the range"):
+        explore(lambda n: torch.full((2, 2), 1 + n * 1e-3), **TEXTS, n=[0, 1])
 
 
 def test_a_figure_of_more_than_300_kilobytes_is_refused_and_the_grid_named():
@@ -210,12 +273,41 @@ def test_title_and_alt_are_sentences(title, alt, unchecked):
         ({"temperature": 1.0}, r"control temperature=1.0: give logspace"),
         ({"temperature": "hot"}, r"control temperature='hot': give logspace"),
         ({"temperature": [1, "hot"]}, "control temperature needs all numbers, all strings or all booleans"),
+        ({"temperature": None}, "control temperature=None: give logspace"),
+        ({"temperature": TEMPERATURE, "caption": None}, "caption must be text, got None"),
+        ({"temperature": TEMPERATURE, "labels": "temperature"}, "labels must map names of controls to texts"),
+        ({"temperature": TEMPERATURE, "labels": {"temperature": 3}}, "labels must map names of controls to texts"),
+        ({"temperature": TEMPERATURE, "row_label": 3}, "row_label must be text, got 3"),
+        ({"temperature": TEMPERATURE, "readout": "text"}, "readout must be a function that returns a sentence"),
         ({"range": TEMPERATURE}, "range is an option of explore and cannot be a control"),
     ],
 )
 def test_controls_that_the_function_does_not_take_are_refused(controls, message, unchecked):
     with pytest.raises(TypeError, match=message):
         explore(attention, **TEXTS, **controls)
+
+
+@pytest.mark.parametrize(
+    "function, message", [(max, "max does not tell its parameters"), (None, "needs a function, got NoneType")]
+)
+def test_what_has_no_parameters_to_control_is_refused(function, message, unchecked):
+    with pytest.raises(TypeError, match=message):
+        explore(function, **TEXTS, n=[1, 2])
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: logspace("a", 1, 3), r"logspace\('a', 1, 3\) needs numbers as its ends"),
+        (lambda: linspace(None, 1, 3), r"linspace\(None, 1, 3\) needs numbers as its ends"),
+        (lambda: linspace(0, 1, 3, start="a"), "start='a' is not a number"),
+        (lambda: choices(None), "choices needs a list of values, got None"),
+        (lambda: choices({"a": 1}), "choices needs a list of values"),
+    ],
+)
+def test_grids_of_something_else_than_numbers_are_refused(make, message, unchecked):
+    with pytest.raises(TypeError, match=message):
+        make()
 
 
 def test_a_parameter_without_a_control_is_named():
@@ -240,6 +332,8 @@ def test_a_parameter_without_a_control_is_named():
         (lambda: linspace(0, 1, 3, start=0.4), r"start=0.4 is not on the grid; near it are \[0.5, 0.0\]"),
         (lambda: choices(["a", "b"], start="c"), r"start='c' is none of \['a', 'b'\]"),
         (lambda: choices([1, 2], free_text=True), "free_text=True needs strings"),
+        (lambda: torch.rand(2, 2), r"needs a list of values, got a tensor of shape \(2, 2\)"),
+        (lambda: [10**400, 10**401], "needs finite numbers"),
     ],
 )
 def test_grids_that_make_no_sense_are_refused(make, message):
@@ -260,11 +354,16 @@ def test_grids_that_make_no_sense_are_refused(make, message):
         (lambda n: {"a": torch.rand(4), "b": torch.rand(3)}, {"points": ("b",)}, "entries named in points"),
         (lambda n: {"a": torch.rand(4)}, {"baselines": ("b",)}, r"name \['b'\], but the entries are \['a'\]"),
         (lambda n: torch.rand(4), {"kind": "pie"}, "kind='pie' is none of"),
+        (lambda n: torch.empty(0, 2), {}, r"at least one number, got shape \(0, 2\)"),
+        (lambda n: torch.eye(2).double() * 1e300, {"range": (0, 1e301)}, "numbers of float32"),
+        (lambda n: {1: torch.eye(2), "1": torch.eye(2)}, {}, "names that differ when written"),
+        (lambda n: {"a": torch.rand(3)}, {"x": [1, None, 2]}, "x must hold finite numbers"),
         (lambda n: torch.rand(2, 2), {"colors": "jet"}, "colors='jet' is none of"),
-        (lambda n: torch.rand(2, 2), {"range": (1, 0)}, "range"),
+        (lambda n: torch.rand(2, 2), {"range": (1, 0)}, r"range must be \(low, high\) with low < high, got \(1, 0\)"),
+        (lambda n: torch.rand(2, 2), {"range": (1,)}, r"range must be \(low, high\)"),
         (lambda n: torch.rand(2, 2), {"colors": "signed", "range": (-1, 2)}, "centred at 0"),
         (lambda n: torch.rand(2, 2) + 1, {}, r"values from 1.* leave the range \(0, 1\) of the colours"),
-        (lambda n: {"a": torch.rand(2)}, {"x": [0, 1], "x_scale": "log"}, "above 0 where x_scale is 'log'"),
+        (lambda n: {"a": torch.rand(2)}, {"x": [0, 1], "x_scale": "log"}, "numbers above 0, as x_scale is 'log'"),
     ],
 )
 def test_results_that_the_kind_cannot_draw_are_refused(function, options, message):
@@ -325,6 +424,10 @@ def test_tensors_and_ranges_are_lists_of_settings():
     assert choices(torch.tensor([1, 2])).values == (1, 2)
     assert choices(range(3)).integer
     assert not choices([1, 2.5]).integer
+
+
+def test_the_ends_of_a_grid_may_come_from_a_tensor(unchecked):
+    assert linspace(torch.tensor(0), torch.tensor(2), 3).values == (0.0, 1.0, 2.0)
 
 
 # What is shown where
@@ -448,8 +551,8 @@ def test_values_off_the_grid_are_computed_exactly():
 def test_numbers_arrive_in_the_type_of_their_grid():
     seen = []
     widget = live(lambda temperature, n: seen.append((temperature, n)) or torch.eye(2), n=[4, 8])
-    compute(widget, temperature=1, n=5.0)
-    assert seen[-1] == (1.0, 5)
+    compute(widget, temperature=1, n=5.7)
+    assert seen[-1] == (1.0, 6)
     assert [type(value) for value in seen[-1]] == [float, int]
 
 
@@ -487,6 +590,18 @@ def test_an_error_of_the_function_is_answered_in_words():
     assert "finite" in compute(live(f), temperature=6.0)[0]["text"]
 
 
+def test_a_computation_runs_where_it_is_asked_to(monkeypatch):
+    monkeypatch.setattr("transformer_anatomy.page.explore.live.available_devices", lambda: ["cpu", "abacus"])
+    monkeypatch.setattr("transformer_anatomy.page.explore.live.pick_device", lambda name: name)
+    devices = []
+    widget = live(lambda temperature, device: devices.append(device) or attention(temperature))
+    assert widget.answer({"type": "hello"})[0]["devices"] == ["cpu", "abacus"]
+    assert compute(widget, device="abacus", temperature=1.0)[0]["type"] == "frame"
+    assert devices[-1] == "abacus"
+    compute(widget, device="", temperature=1.0)
+    assert devices[-1] == "cpu"
+
+
 def test_a_device_that_is_not_there_is_answered_in_words():
     widget = live(lambda temperature, device: attention(temperature).to(device))
     assert "device 'abacus' is not there" in compute(widget, device="abacus", temperature=1.0)[0]["text"]
@@ -499,4 +614,4 @@ def test_the_module_of_jupyterlab_is_the_script_of_the_book():
     assert widget._esm.startswith(book)
     assert "export default" in widget._esm[len(book) :]
     assert "export" not in book
-    assert len(book.encode()) <= 20 * 1024
+    assert len(book.encode()) <= 23 * 1024

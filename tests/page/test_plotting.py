@@ -4,7 +4,6 @@ import logging
 import re
 import subprocess
 import sys
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -65,9 +64,23 @@ def test_a_map_of_two_queries_and_three_keys_has_two_rows():
 def test_every_cell_of_a_small_map_carries_its_value_in_a_colour_that_can_be_read():
     for theme in THEMES:
         axes = getattr(heatmap(torch.linspace(0, 1, 16).reshape(4, 4)), theme).axes[0]
-        assert [text.get_text() for text in axes.texts[:2]] == ["0.00", "0.07"]
+        assert [text.get_text() for text in axes.texts[:2]] == [".00", ".07"]
+        assert axes.texts[-1].get_text() == "1.00"
         for text, value in zip(axes.texts, axes.images[0].get_array().ravel(), strict=True):
             assert contrast(text.get_color(), axes.images[0].to_rgba(value)[:3]) >= 4.5
+
+
+def test_a_map_of_many_cells_prints_none_and_a_signed_one_keeps_its_sign():
+    assert not heatmap(torch.rand(6, 6)).light.axes[0].texts
+    axes = heatmap([[-0.5, 2.0]], colors="signed", range=(-2, 2)).light.axes[0]
+    assert [text.get_text() for text in axes.texts] == ["−.50", "2.00"]
+
+
+def test_queries_and_keys_are_named_in_their_colours():
+    axes = heatmap().light.axes[0]
+    assert axes.xaxis.label.get_color() == colours("light")["key-text"]
+    assert axes.yaxis.label.get_color() == colours("light")["query"]
+    assert heatmap(row_label="heads").light.axes[0].yaxis.label.get_color() == colours("light")["muted"]
 
 
 def test_zero_is_the_colour_of_the_paper_and_one_the_last_stop():
@@ -102,23 +115,94 @@ def test_many_maps_go_into_further_rows_before_their_cells_get_too_small():
 
 
 def test_a_curve_has_its_values_its_band_and_its_name_at_the_end():
-    axes = lines({"entropy": [[0, 1], [1, 2], [2, 3]], "uniform": 2.0}, baselines=["uniform"], x=[1, 10]).light.axes[0]
-    curve, baseline = axes.lines
-    assert curve.get_xydata().tolist() == [[1, 1], [10, 2]]
-    assert baseline.get_linestyle() == "--" and baseline.get_ydata().tolist() == [2, 2]
+    figure = lines(
+        {"entropy": [[0, 1], [1, 2], [2, 3]], "uniform": 3.0, "other": 0.5}, baselines=["uniform", "other"], x=[1, 10]
+    ).light
+    axes, named = figure.axes[0], {line.get_label(): line for line in figure.axes[0].lines}
+    assert named["entropy"].get_xydata().tolist() == [[1, 1], [10, 2]]
+    assert named["uniform"].get_ydata().tolist() == [3, 3]
+    assert named["uniform"].is_dashed() and named["other"].is_dashed()
+    assert named["uniform"]._unscaled_dash_pattern != named["other"]._unscaled_dash_pattern
     assert axes.collections[0].get_paths()[0].get_extents().extents.tolist() == [1, 0, 10, 3]
-    assert {text.get_text() for text in axes.texts} == {"entropy 2.00", "uniform 2.00"}
+    assert {"entropy 2.00", "uniform 3.00", "other 0.50", "1.00"} <= set(words(figure))
     assert axes.get_legend() is None
 
 
-@pytest.mark.parametrize("ends", [(2, 2.001, 2.002), (3, 3, 3, 0), (0, 0, 3, 3), (0, 1, 2, 3)])
-def test_the_names_of_lines_that_end_together_neither_touch_nor_leave_the_picture(ends):
-    axes = lines({f"curve {place}": [1, end] for place, end in enumerate(ends)}, range=(0, 3)).light.axes[0]
-    heights = sorted(text.xy[1] for text in axes.texts)
-    pixel = 3 / 210
-    assert all(upper - lower >= 14 * pixel for lower, upper in pairwise(heights))
-    assert heights[0] >= -1e-9 and heights[-1] <= 3 + 1e-9
-    assert max(abs(height - end) for height, end in zip(heights, sorted(ends), strict=True)) <= 45 * pixel
+def words(figure):
+    return {text.get_text(): text for text in figure.texts if text.get_text()}
+
+
+def boxes(figure):
+    """Left, bottom, right, top of each text on the page, in pixels."""
+    figure.draw_without_rendering()
+    return {name: text.get_window_extent().extents for name, text in words(figure).items()}
+
+
+def touch(one, other):
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+FANNED = {f"curve {place}": torch.linspace(0, 1, 40) ** (place + 1) for place in range(4)}
+
+
+@pytest.mark.parametrize("theme_width", [720, 340])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {f"curve {place}": [1, end] for place, end in enumerate((2, 2.001, 2.002))},
+        {f"curve {place}": [1, end] for place, end in enumerate((3, 3, 3, 0))},
+        {f"curve {place}": [1, end] for place, end in enumerate((0, 1, 2, 3))},
+        FANNED | {"level": 1.0, "here": [20, 0.9], "there": [21, 0.9]},
+    ],
+)
+def test_names_neither_touch_nor_leave_the_picture(values, theme_width):
+    names = {"baselines": ["level"], "points": ["here", "there"]} if "level" in values else {}
+    figure = lines(values, range=(0, 3), **names)._figure("light", theme_width)
+    found = list(boxes(figure).values())
+    assert len(found) >= len(values)
+    assert not any(touch(one, other) for place, one in enumerate(found) for other in found[:place])
+    assert all(box[0] >= 0 and box[2] <= theme_width + 1 for box in found)
+
+
+def test_curves_that_end_together_are_named_where_they_are_apart():
+    three = {name: curve for name, curve in FANNED.items() if name != "curve 2"}
+    figure = lines(three, range=(0, 1)).light
+    assert set(three) == set(words(figure))
+    end = figure.axes[0].get_window_extent().x1
+    assert all(box[0] < end for box in boxes(figure).values())
+    apart = lines({"a": [0, 1], "b": [0, 0.5]}, range=(0, 1)).light
+    assert {"a 1.00", "b 0.50"} <= set(words(apart))
+
+
+def test_no_name_lies_on_a_curve():
+    figure = lines(FANNED | {"here": [20, 0.5]}, points=["here"], range=(0, 1)).light
+    lines_in_pixels = [
+        figure.axes[0].transData.transform(
+            np.column_stack([np.linspace(1, 40, 900), np.interp(np.linspace(0, 39, 900), range(40), curve)])
+        )
+        for curve in FANNED.values()
+    ]
+    for left, bottom, right, top in boxes(figure).values():
+        for x, y in (points.T for points in lines_in_pixels):
+            assert not ((x > left) & (x < right) & (y > bottom + 2) & (y < top - 2)).any()
+
+
+def test_x_may_hold_names_and_is_ticked_at_the_points_where_they_are_few():
+    axes = lines([1.0, 2.0, 3.0], x=["layer 1", "layer 2", "layer 3"]).light.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["layer 1", "layer 2", "layer 3"]
+    axes = lines([1.0, 2.0, 3.0], x=[4, 64, 1024], x_scale="log").light.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["4", "64", "1024"]
+    axes = lines(torch.rand(30), x=torch.linspace(0, 1, 30)).light.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+
+
+def test_a_title_has_the_size_of_a_figure_s_and_is_broken_where_the_page_is_narrow():
+    picture = lines([1, 2, 3], title="A finding that is much too long for one line of a small screen")
+    (title,) = [text for text in picture.light.texts if text.get_text().startswith("A finding")]
+    assert (title.get_fontsize(), title.get_fontweight()) == (16, "bold")
+    narrow = picture._figure("light", 340)
+    assert all(box[2] <= 340 for box in boxes(narrow).values())
+    assert "".join(f"{text.get_text()} " for text in narrow.texts).startswith(picture.light.texts[0].get_text())
 
 
 def test_bars_stand_on_zero_and_print_their_values():
@@ -128,10 +212,32 @@ def test_bars_stand_on_zero_and_print_their_values():
     assert [text.get_text() for text in axes.texts] == ["0.67", "0.24", "0.09"]
 
 
+def test_the_number_of_a_bar_is_not_struck_through_by_a_baseline():
+    figure = bars({"weights": [0.24, 0.09, -0.2], "uniform": 0.26, "other": 0.1}, baselines=["uniform", "other"]).light
+    figure.draw_without_rendering()
+    for text in figure.axes[0].texts:
+        box = text.get_window_extent()
+        heights = figure.axes[0].transData.transform([(0, 0.26), (0, 0.1), (0, 0)])[:, 1]
+        assert not any(box.y0 + 1 < height < box.y1 - 1 for height in heights), text.get_text()
+
+
+def test_zeros_are_left_out_where_bars_are_many_and_the_axis_has_its_ends():
+    axes = bars([0.0, 1e-4, 0.5], columns=["a", "b", "c"], range=(0, 1)).light.axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0.00", "0.00", "0.50"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1"]
+    many = bars([0.0] * 12 + [0.5], range=(0, 1)).light.axes[0]
+    assert [text.get_text() for text in many.texts] == ["0.50"]
+
+
 def test_quantities_with_a_colour_of_their_own_keep_it():
     axes = lines({"keys": [1, 2], "gradient of the loss": [2, 1], "entropy": [1, 1]}).light.axes[0]
     light = colours("light")
-    assert [line.get_color() for line in axes.lines] == [light["key"], light["gradient"], light["w3"]]
+    colors = {line.get_label(): line.get_color() for line in axes.lines}
+    assert [colors[name] for name in ("keys", "gradient of the loss", "entropy")] == [
+        light["key"],
+        light["gradient"],
+        light["w3"],
+    ]
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -240,12 +346,30 @@ def test_tensors_of_every_dtype_and_with_gradient_are_drawn(dtype):
         (lambda: heatmap(rows=["a"]), ValueError, "rows must name 2"),
         (lambda: heatmap(columns=["a", "b", "c"]), ValueError, "columns must name 2"),
         (lambda: heatmap(range=(1, 0)), ValueError, "low < high"),
+        (lambda: heatmap(range=(1,)), ValueError, r"range must be \(low, high\)"),
+        (lambda: heatmap(range=0), ValueError, r"range must be \(low, high\) .*, got 0"),
+        (lambda: heatmap(row_label=3), TypeError, "row_label must be text, got 3"),
+        (lambda: heatmap(rows="ab"), TypeError, "rows must be a list, got 'ab'"),
+        (lambda: heatmap({1: WEIGHTS, "1": WEIGHTS}), ValueError, "names that differ when written"),
+        (lambda: heatmap(torch.empty(0, 2)), ValueError, r"at least one number, got shape \(0, 2\)"),
+        (lambda: heatmap([[1e300]]), ValueError, "numbers of float32, got 1e"),
+        (lambda: heatmap([[10**400]]), TypeError, "must hold numbers, got"),
         (lambda: heatmap(colors="rainbow"), ValueError, "colors must be one of"),
         (lambda: heatmap(colors="signed"), ValueError, "symmetric"),
         (lambda: heatmap("weights"), TypeError, "must hold numbers"),
         (lambda: lines(torch.rand(2, 5)), ValueError, r"shape \(x,\) or \(3, x\)"),
         (lambda: lines([1, 2], x=[1, 2, 3]), ValueError, "x must have shape"),
+        (lambda: lines([1, 2], x=["a"]), ValueError, "x must name 2 positions"),
+        (lambda: lines([1, 2], x=3), TypeError, "x must be a list, got 3"),
         (lambda: lines([1, 2], x=[0, 1], x_scale="log"), ValueError, "above 0 on a log scale"),
+        (
+            lambda: lines({"a": [1, 2], "p": [0, 1]}, x=[1, 2], x_scale="log", points=["p"]),
+            ValueError,
+            "log scale, also of points",
+        ),
+        (lambda: lines([1, 2], y_label=3), TypeError, "y_label must be text"),
+        (lambda: lines([1, 2], baselines=3), TypeError, "baselines must be a list, got 3"),
+        (lambda: lines([1, 2], points=[3]), TypeError, "points must list names"),
         (lambda: lines([1, 2], x_scale="cubic"), ValueError, "x_scale must be"),
         (lambda: lines({"a": [1, 2]}, baselines=["uniform"]), ValueError, r"baselines names \['uniform'\]"),
         (lambda: lines({"a": 1.0}, baselines=["a"]), ValueError, "at least one curve"),

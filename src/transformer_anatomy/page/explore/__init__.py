@@ -61,10 +61,15 @@ def explore(
     for name, text in {"title": title, "alt": alt}.items():
         if not isinstance(text, str) or not text.strip():
             raise ValueError(f"{name} must be a sentence, got {text!r}")
+    if not isinstance(caption, str):
+        raise TypeError(f"caption must be text, got {caption!r}")
+    labels = {} if labels is None else labels
+    if not isinstance(labels, Mapping) or not all(isinstance(label, str) for label in labels.values()):
+        raise TypeError(f"labels must map names of controls to texts, got {labels!r}")
     computation = Computation(function, {name: as_grid(name, given) for name, given in controls.items()}, readout)
-    if unknown := [name for name in labels or {} if name not in controls]:
+    if unknown := [name for name in labels if name not in controls]:
         raise ValueError(f"labels names {unknown}, but the controls are {list(controls)}")
-    labels = {name: _spoken(name) for name in controls} | dict(labels or {})
+    labels = {name: _spoken(name) for name in controls} | dict(labels)
     return Explorer(computation, kind, options, {"title": title, "alt": alt, "caption": caption}, labels)
 
 

@@ -40,7 +40,12 @@ class Computation:
             )
         if not callable(self.function):
             raise TypeError(f"explore needs a function, got {type(self.function).__name__}")
-        parameters = inspect.signature(self.function).parameters.values()
+        if self.readout is not None and not callable(self.readout):
+            raise TypeError(f"readout must be a function that returns a sentence, got {self.readout!r}")
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except ValueError:
+            raise TypeError(f"{self.name} does not tell its parameters: wrap it in a function") from None
         anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         required = [p.name for p in parameters if p.name in names and p.default is p.empty and p.name != "device"]

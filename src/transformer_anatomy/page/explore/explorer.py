@@ -83,7 +83,7 @@ class Explorer:
         first, scale = frames[self.settings.index(self.start)], ""
         spec = layout(drawing, frames, first)
         if drawing.kind == "heatmap":
-            scale = colour_scale(spec["scale_name"], spec["colors"], *spec["range"])
+            scale = colour_scale(spec["scale_name"], drawing.options.get("colors", "weights"), *spec["range"])
         state = f"{len(frames)} frames computed when {'the book was built' if building_book() else 'this cell ran'}"
         if coarse := [steps.error for steps in self._stored.steps.values() if steps.dtype == "u1"]:
             state += f", stored to ±{float(f'{coarse[0]:.1g}'):g}"
@@ -95,8 +95,6 @@ class Explorer:
     def _picture(self, drawing: Drawing, first: Frame, found: tuple[float, float]) -> str:
         """The start frame as a picture, which stands where no script runs."""
         options = drawing.options | first.labels | {"range": found}
-        if any(isinstance(place, str) for place in first.labels.get("x", ())):  # plot_lines takes numbers only
-            options["x"] = list(range(1, len(first.labels["x"]) + 1))
         values = {name: torch.from_numpy(array) for name, array in first.arrays.items()}
         plot = getattr(plotting, f"plot_{drawing.kind}")
         return plot(values, alt=self.texts["alt"], **options)._repr_html_()

@@ -65,18 +65,25 @@ class StoredFrames:
         return {name: steps.read(self._bytes[name][index]).reshape(shapes[name]) for name, steps in self.steps.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """Entries with their numbers in base64, labels and readouts."""
-        entries = {
-            name: {"mark": self._marks[name], "dtype": steps.dtype, "lo": steps.lo, "step": steps.step}
+        """Entries in order with their numbers in base64, labels and readouts."""
+        entries = [
+            {"name": name, "dtype": steps.dtype, "lo": steps.lo, "step": steps.step, **self._columns(name)}
             | {"data": distinct([base64.b64encode(stored).decode("ascii") for stored in self._bytes[name]])}
             for name, steps in self.steps.items()
-        }
+        ]
         axes = self._frames[0].labels
         return {
             "entries": entries,
             "labels": {axis: distinct([_short(frame.labels[axis]) for frame in self._frames]) for axis in axes},
             "readouts": distinct([frame.readout for frame in self._frames]),
         }
+
+    def _columns(self, name: str) -> dict[str, Any]:
+        """The heads of an entry's columns in the data table; a map has its own columns' labels, after a prefix."""
+        if self._marks[name] == "map":
+            return {"prefix": f"{name}: " if list(self._marks.values()).count("map") > 1 else ""}
+        heads = {"band": ["lower", name, "upper"], "level": [], "point": []}
+        return {"heads": heads.get(self._marks[name], [name or "value"])}
 
 
 def distinct(items: list) -> dict[str, list]:

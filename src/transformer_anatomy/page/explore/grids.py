@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ class Grid:
             if self.free_text and isinstance(value, str):
                 return value
             raise ValueError(f"{name}={value!r} is none of {list(self.values)}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not _is_number(value) or not _is_finite(value):
             raise ValueError(f"{name}={value!r} is not a finite number")
         if not self.values[0] <= value <= self.values[-1]:
             raise ValueError(f"{name}={value!r} is outside {self.values[0]!r} to {self.values[-1]!r}")
@@ -55,14 +55,15 @@ class Grid:
 
 def logspace(lo: float, hi: float, n: int, start: float | None = None) -> Grid:
     """A slider of `n` numbers from `lo` to `hi` at equal ratios, rounded to four digits; starts in the middle."""
-    if not lo > 0:
+    lo, hi = _plain(lo), _plain(hi)
+    if _is_number(lo) and not lo > 0:
         raise ValueError(f"logspace needs lo > 0, got lo={lo!r}; linspace can start at 0 or below")
     return _spaced("log", lo, hi, n, start)
 
 
 def linspace(lo: float, hi: float, n: int, start: float | None = None) -> Grid:
     """A slider of `n` numbers from `lo` to `hi` at equal distances, rounded to four digits; starts in the middle."""
-    return _spaced("linear", lo, hi, n, start)
+    return _spaced("linear", _plain(lo), _plain(hi), n, start)
 
 
 def choices(values: Iterable, start: Any = None, free_text: bool = False) -> Grid:
@@ -86,9 +87,11 @@ def as_grid(name: str, given: Any) -> Grid:
 
 def _spaced(scale: str, lo: float, hi: float, n: int, start: float | None) -> Grid:
     name = f"{'logspace' if scale == 'log' else 'linspace'}({lo!r}, {hi!r}, {n!r})"
-    if not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):
+    if not (_is_number(lo) and _is_number(hi)):
+        raise TypeError(f"{name} needs numbers as its ends")
+    if not (_is_finite(lo) and _is_finite(hi) and lo < hi):
         raise ValueError(f"{name} needs finite ends with lo < hi")
-    if not isinstance(n, int) or n < 2:
+    if not isinstance(n, int) or isinstance(n, bool) or n < 2:
         raise ValueError(f"{name} needs at least two values, got n={n!r}")
     spaced = np.geomspace(lo, hi, n) if scale == "log" else np.linspace(lo, hi, n)
     inner = [float(f"{value:.4g}") for value in spaced[1:-1]]
@@ -98,7 +101,11 @@ def _spaced(scale: str, lo: float, hi: float, n: int, start: float | None) -> Gr
 
 
 def _listed(name: str, given: Iterable, start: Any, free_text: bool) -> Grid:
-    values = tuple(value.item() if hasattr(value, "item") else value for value in given)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} needs a list of values, got {given!r}")
+    if getattr(given, "ndim", 1) != 1:
+        raise ValueError(f"{name} needs a list of values, got a tensor of shape {tuple(given.shape)}")
+    values = tuple(map(_plain, given))
     if len(values) < 2:
         raise ValueError(f"{name} needs at least two values, got {list(values)}")
     if all(isinstance(value, str) for value in values) or all(isinstance(value, bool) for value in values):
@@ -107,21 +114,35 @@ def _listed(name: str, given: Iterable, start: Any, free_text: bool) -> Grid:
         if free_text and isinstance(values[0], bool):
             raise ValueError(f"{name}: free_text=True needs strings, got {list(values)}")
         return Grid(values, _index(name, values, start, 0), "menu", free_text)
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+    if not all(map(_is_number, values)):
         raise TypeError(f"{name} needs all numbers, all strings or all booleans, got {list(values)}")
     if free_text:
         raise ValueError(f"{name}: free_text=True needs strings, got {list(values)}")
+    _check_increasing(name, values)
     if not all(isinstance(value, int) for value in values):
         values = tuple(float(value) for value in values)
-    _check_increasing(name, values)
     return Grid(values, _index(name, values, start, len(values) // 2), "linear")
 
 
 def _check_increasing(name: str, values: tuple) -> None:
-    if not all(math.isfinite(value) for value in values):
+    if not all(map(_is_finite, values)):
         raise ValueError(f"{name} needs finite numbers, got {list(values)}")
     if any(a >= b for a, b in itertools.pairwise(values)):
         raise ValueError(f"{name} needs increasing values, got {list(values)}")
+
+
+def _plain(value: Any) -> Any:
+    """A number of a tensor or an array as a number of Python."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_finite(value: float) -> bool:
+    """Also for integers beyond any float, which a slider cannot hold."""
+    return abs(value) < 1e300
 
 
 def _index(name: str, values: tuple, start: Any, default: int) -> int:
@@ -131,7 +152,7 @@ def _index(name: str, values: tuple, start: Any, default: int) -> int:
         if start in values:
             return values.index(start)
         raise ValueError(f"{name}: start={start!r} is none of {list(values)}")
-    if isinstance(start, bool) or not isinstance(start, int | float):
+    if not _is_number(start):
         raise TypeError(f"{name}: start={start!r} is not a number")
     near = sorted(range(len(values)), key=lambda index: abs(values[index] - start))
     if not math.isclose(values[near[0]], start, rel_tol=1e-3):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from transformer_anatomy.page.plotting.arrays import as_limits
+from transformer_anatomy.page.plotting.arrays import as_array, as_limits, as_names
 
 OPTIONS = {
     "heatmap": {"rows", "columns", "row_label", "column_label", "range", "colors"},
@@ -43,7 +42,7 @@ class Drawing:
         if kind is None:
             two = any(array.ndim == 2 for array in arrays.values())
             kind = "heatmap" if two else "bars" if list(arrays) == [""] else "lines"
-        if kind not in OPTIONS:
+        if not isinstance(kind, str) or kind not in OPTIONS:
             raise ValueError(f"kind={kind!r} is none of {sorted(OPTIONS)}")
         given = {name: value for name, value in options.items() if value is not None}
         for name, value in given.items():
@@ -51,10 +50,12 @@ class Drawing:
                 raise TypeError(f"{name} is no option of a figure of kind {kind!r}, which has {sorted(OPTIONS[kind])}")
             if name in CHOICES and value not in CHOICES[name]:
                 raise ValueError(f"{name}={value!r} is none of {list(CHOICES[name])}")
-            if name in ("baselines", "points") and isinstance(value, str):
-                raise TypeError(f"{name}={value!r}: give a tuple of names, ({value!r},)")
+            if name in ("baselines", "points"):
+                given[name] = as_names(name, value)
+            if name.endswith("_label") and not isinstance(value, str):
+                raise TypeError(f"{name} must be text, got {value!r}")
         if "range" in given:
-            given["range"] = lo, hi = as_limits(given["range"])
+            given["range"] = lo, hi = as_limits("range", given["range"])
             if given.get("colors") == "signed" and lo != -hi:
                 raise ValueError(f"range=({lo:g}, {hi:g}): colors='signed' is centred at 0, give (-{hi:g}, {hi:g})")
         named = (*given.get("baselines", ()), *given.get("points", ()))
@@ -113,7 +114,7 @@ class Drawing:
     def _axis(self, axis: str, length: int, settings: Mapping[str, Any]) -> tuple:
         option = self.options.get(axis, range(1, length + 1))
         given = option(**settings) if isinstance(option, Callable) else option
-        if isinstance(given, str) or not isinstance(given, Iterable):
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
             raise TypeError(f"{axis}={given!r}: give a list, or a function of the settings that returns one")
         values = tuple(value.item() if hasattr(value, "item") else value for value in given)
         if len(values) != length:
@@ -121,6 +122,6 @@ class Drawing:
             raise ValueError(f"{axis} has {len(values)} labels for {length} places{hint}")
         if axis != "x" or any(isinstance(value, str) for value in values):
             return tuple(str(value) for value in values)
-        if not all(map(math.isfinite, values)) or (self.options.get("x_scale") == "log" and min(values) <= 0):
-            raise ValueError(f"x={list(values)}: give finite numbers, above 0 where x_scale is 'log'")
+        if as_array(axis, values).min() <= 0 and self.options.get("x_scale") == "log":
+            raise ValueError(f"x={list(values)}: give numbers above 0, as x_scale is 'log'")
         return values

@@ -11,7 +11,10 @@ import numpy as np
 from transformer_anatomy.page.explore.computing import Frame
 from transformer_anatomy.page.explore.marks import Drawing
 from transformer_anatomy.page.numerals import bound_text
+from transformer_anatomy.page.plotting.heatmap import SCALES
+from transformer_anatomy.page.plotting.layout import heading
 from transformer_anatomy.page.plotting.themes import curve_tokens
+from transformer_anatomy.page.plotting.ticks import own_steps, round_steps, step_between
 
 
 def value_range(drawing: Drawing, frames: list[Frame]) -> tuple[float, float]:
@@ -54,9 +57,9 @@ def _map_layout(drawing: Drawing, frames: list[Frame], first: Frame) -> dict[str
     options, maps = drawing.options, drawing.named("map")
     down, across = options.get("row_label", "queries"), options.get("column_label", "keys")
     colors, unit = options.get("colors", "weights"), "range" not in options
-    sizes = np.abs(first.arrays[maps[0]])
     found = {
         "maps": maps,
+        "headings": [heading(name) for name in maps],
         "strip": next(iter(drawing.named("strip")), None),
         "level": next(iter(drawing.named("level")), None),
         "heads": (f"{across} →", f"{down} ↓"),
@@ -65,10 +68,10 @@ def _map_layout(drawing: Drawing, frames: list[Frame], first: Frame) -> dict[str
         "column_class": "k" if across == "keys" else "quiet",
         "row_noun": _singular(down),
         "column_noun": _singular(across),
-        "colors": colors,
+        "tokens": SCALES[colors],
         "gives": (down, across, colors) == ("queries", "keys", "weights"),
         "scale_name": maps[0] if len(maps) == 1 and maps[0] else "weight" if colors == "weights" and unit else "value",
-        "chosen": [int(place) for place in np.unravel_index(sizes.argmax(), sizes.shape)],
+        "row": _first_row([first.arrays[name] for name in maps]),
     }
     strip = _values(drawing, frames, "strip")
     if strip:
@@ -79,6 +82,13 @@ def _map_layout(drawing: Drawing, frames: list[Frame], first: Frame) -> dict[str
     return found
 
 
+def _first_row(maps: list[np.ndarray]) -> int:
+    """The row chosen at first: the second, as the first token often is a special one, or the next that is not empty."""
+    strongest = np.max([array.max(axis=1) for array in maps], axis=0)
+    visible = [row for row in (*range(1, len(strongest)), 0) if abs(strongest[row]) >= 0.005]
+    return visible[0] if visible else 0
+
+
 def _lines_layout(drawing: Drawing, frames: list[Frame], first: Frame) -> dict[str, Any]:
     options, log = drawing.options, drawing.options.get("x_scale") == "log"
     places = [frame.labels["x"] for frame in frames]
@@ -87,23 +97,43 @@ def _lines_layout(drawing: Drawing, frames: list[Frame], first: Frame) -> dict[s
     if log and lo <= 0:
         raise ValueError(f"x_scale='log' needs x above 0, also of points, got {lo:.4g}")
     curves = drawing.named("curve", "band")
+    own = own_steps(places[0]) if all(list(other) == list(places[0]) for other in places) else []
     return {
-        "curves": curves,
-        "tokens": curve_tokens(curves),
-        "baselines": drawing.named("baseline"),
+        "lines": _baselines(drawing)
+        + [
+            {"name": name, "cls": "curve", "style": f"--color:var(--{token});--words:var(--{token}-text,var(--ink))"}
+            for name, token in curve_tokens(curves).items()
+        ],
+        "single": len(curves) == 1,
         "points": drawing.named("point"),
         "x_label": options.get("x_label", ""),
         "y_label": options.get("y_label", ""),
         "log": log,
         "domain": (lo, hi),
-        "x_ticks": [(step, bound_text(step)) for step in round_steps(lo, hi, log)],
-        "y_ticks": [(step, bound_text(step)) for step in round_steps(*value_range(drawing, frames))],
+        "x_ticks": _ticks(own or round_steps(lo, hi, log)),
+        "y_ticks": _ticks(round_steps(*value_range(drawing, frames))),
     }
 
 
 def _bars_layout(drawing: Drawing, frames: list[Frame], first: Frame) -> dict[str, Any]:
-    label = drawing.options.get("y_label", "")
-    return {"groups": drawing.named("bars"), "baselines": drawing.named("baseline"), "y_label": label}
+    groups, (lo, hi) = drawing.named("bars"), value_range(drawing, frames)
+    return {
+        "groups": groups,
+        "headings": [heading(name) for name in groups],
+        "lines": _baselines(drawing),
+        "y_label": drawing.options.get("y_label", ""),
+        "y_ticks": _ticks(sorted({lo, hi, min(max(0.0, lo), hi)})),
+    }
+
+
+def _baselines(drawing: Drawing) -> list[dict[str, str]]:
+    """Dashed lines; all but the first have dashes of another length."""
+    names = drawing.options.get("baselines", ())
+    return [{"name": name, "cls": "baseline other" if place else "baseline"} for place, name in enumerate(names)]
+
+
+def _ticks(steps: Iterable[float]) -> list[tuple[float, str]]:
+    return [(step, bound_text(step)) for step in steps]
 
 
 def decimals(lo: float, hi: float) -> int:
@@ -112,33 +142,13 @@ def decimals(lo: float, hi: float) -> int:
     return 0 if span >= 1000 else 1 if span >= 100 else 2 if span >= 0.5 else 2 + math.ceil(-math.log10(2 * span))
 
 
-def round_steps(lo: float, hi: float, log: bool = False) -> list[float]:
-    """Round numbers from lo to hi where an axis is ticked: about five or, on a log scale, powers of ten (and 2, 5)."""
-    if log:
-        factors = (1, 2, 5) if hi / lo < 100 else (1,)
-        powers = range(math.floor(math.log10(lo)), math.ceil(math.log10(hi)) + 1)
-        steps = [float(f"{factor}e{power}") for power in powers for factor in factors]
-        return [step for step in steps if lo * (1 - 1e-6) <= step <= hi * (1 + 1e-6)] or [lo, hi]
-    if lo == hi:
-        return [lo]
-    step, digits = _step(lo, hi)
-    return [round(k * step, digits) for k in range(math.ceil(lo / step - 1e-6), math.floor(hi / step + 1e-6) + 1)]
-
-
-def _step(lo: float, hi: float) -> tuple[float, int]:
-    """The distance of ticks, 1, 2 or 5 times a power of ten, and how many decimals that has."""
-    power = 10.0 ** math.floor(math.log10((hi - lo) / 4))
-    step = next(power * factor for factor in (1, 2, 5, 10) if (hi - lo) / (power * factor) <= 6)
-    return step, max(0, 2 - math.floor(math.log10(step)))
-
-
 def _round_range(lo: float, hi: float, from_zero: bool) -> tuple[float, float]:
     """Round ends around lo to hi; from 0 for bars, and for lines where that leaves them half of the picture."""
     if from_zero or 0 <= lo <= hi / 2:
         lo, hi = min(lo, 0.0), max(hi, 0.0)
     if lo == hi:
         lo, hi = lo - 0.5, hi + 0.5
-    step, digits = _step(lo, hi)
+    step, digits = step_between(lo, hi)
     return round(math.floor(lo / step + 1e-6) * step, digits), round(math.ceil(hi / step - 1e-6) * step, digits)
 
 

@@ -5,16 +5,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transformer_anatomy.page.numerals import level_text
-from transformer_anatomy.page.plotting.arrays import as_arrays, as_labels, as_limits, padded_limits, split_named
-from transformer_anatomy.page.plotting.layout import GAP, TITLE, Page, name_ends, text_width, widest
+from transformer_anatomy.page.numerals import bound_text, level_text
+from transformer_anatomy.page.plotting.arrays import (
+    as_arrays,
+    as_labels,
+    as_limits,
+    as_words,
+    padded_limits,
+    split_named,
+)
+from transformer_anatomy.page.plotting.labels import Labels, beside
+from transformer_anatomy.page.plotting.layout import DASHES, GAP, Page, text_width, title_lines, widest
 from transformer_anatomy.page.plotting.picture import Picture
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 HEIGHT = 160
-BAR, SMALLEST = 64, 26  # px that a bar takes with the space beside it, at most and at least
+BAR, SMALLEST = 120, 26  # px that a bar takes with the space beside it, at most and at least
+CROWDED = 56  # px a bar, below which bars that print as zero are left without their number
 
 
 def plot_bars(
@@ -29,7 +39,7 @@ def plot_bars(
 ) -> Picture:
     """Bars for each 1-D entry, several entries side by side on one scale; 0-D entries in `baselines` are dashed.
 
-    Raises ValueError when shapes or names do not fit.
+    Raises TypeError or ValueError when shapes or names do not fit.
     """
     arrays = as_arrays(values)
     levels = split_named("baselines", baselines, arrays)
@@ -38,50 +48,59 @@ def plot_bars(
     lengths = {array.shape for array in groups.values()}
     if len(lengths) != 1 or len(count := next(iter(lengths))) != 1 or any(a.ndim for a in levels.values()):
         raise ValueError(f"values must hold 1-D entries of one length and 0-D baselines, got shapes {shapes}")
-    columns = as_labels("columns", columns, count[0])
-    if range is not None:
-        limits = as_limits(range)
+    columns, y_label = as_labels("columns", columns, count[0]), as_words("y_label", y_label)
+    low, high = padded_limits(np.concatenate([[0.0], *map(np.ravel, arrays.values())]))
+    if range is None:
+        limits = (low if min(map(np.min, arrays.values())) < 0 else 0.0, high)
     else:
-        low, high = padded_limits(np.concatenate([[0.0], *(a.ravel() for a in arrays.values())]))
-        limits = (low if min(a.min() for a in arrays.values()) < 0 else 0.0, high)
+        limits = as_limits("range", range)
+    ticks = [] if range is None else sorted({*limits, min(max(0.0, limits[0]), limits[1])})
+    span = limits[1] - limits[0]
 
     def draw(figure: "Figure", palette: Mapping[str, str], width: float) -> None:
+        title_rows, above = title_lines(title, width)
+        left = widest(list(map(bound_text, ticks))) + 20 if ticks else 0
         right = widest([f"{name} −00.00" for name in levels]) + 12
-        fitting = max(1, int((width - right + GAP) // (SMALLEST * count[0] + GAP)))
+        fitting = max(1, int((width - left - right + GAP) // (SMALLEST * count[0] + GAP)))
         rows = -(-len(groups) // fitting)
         across = -(-len(groups) // rows)
-        wide = min(BAR * count[0], (width - right + GAP) / across - GAP)
+        wide = min(BAR * count[0], (width - left - right + GAP) / across - GAP)
         upright = widest(columns) > wide / count[0] - 4
         head = (22 if any(groups) else 0) + 16
         foot = (widest(columns) if upright else 14) + 12 if columns else 4
-        top = (TITLE if title else 0) + (20 if y_label else 0)
-        page = Page(
-            figure, palette, max(across * (wide + GAP) - GAP + right, text_width(title or "", 13)),
-            top + rows * (head + HEIGHT + foot + GAP) - GAP,
-        )  # fmt: skip
-        page.title(title)
+        top, line = above + (20 if y_label else 0), head + HEIGHT + foot + GAP
+        least = max(text_width(row, 16) for row in ["", *title_rows])
+        page = Page(figure, palette, max(left + across * (wide + GAP) - GAP + right, least), top + rows * line - GAP)
+        page.title(title_rows)
         page.text(0, top - 6, y_label, color=palette["muted"])
+        labels = Labels(page, np.empty((0, 2)))
         for place, (name, array) in enumerate(groups.items()):
-            left, above = place % across * (wide + GAP), top + place // across * (head + HEIGHT + foot + GAP)
-            page.title(name, left, above + 14)
-            axes = page.axes(left, above + head, wide, HEIGHT, xlim=(-0.5, len(array) - 0.5), ylim=limits)
+            x, y = left + place % across * (wide + GAP), top + place // across * line
+            page.head(x, y + 14, name)
+            axes = page.axes(x, y + head, wide, HEIGHT, xlim=(-0.5, len(array) - 0.5), ylim=limits)
             axes.bar(np.arange(len(array)), array, width=0.62, color=palette["w3"], label=name)
+            for style, level in zip(DASHES[:1] + DASHES[1:] * len(levels), levels.values(), strict=False):
+                axes.axhline(level, linestyle=style, color=palette["muted"], linewidth=1.25)
             axes.axhline(0, color=palette["edge"], linewidth=1)
-            for level in levels.values():
-                axes.axhline(level, linestyle="--", color=palette["muted"], linewidth=1.25)
-            axes.set_yticks([])
+            axes.set_yticks(ticks if x == left else [], [bound_text(tick) for tick in ticks if x == left])
             axes.set_xticks(np.arange(len(columns)), columns, rotation=90 if upright else 0)
-            for i, value in enumerate(array):
-                up = value >= 0
-                axes.annotate(
-                    level_text(value, limits[1] - limits[0]), (i, value), (0, 4 if up else -4), ha="center",
-                    va="bottom" if up else "top", textcoords="offset points", annotation_clip=False,
-                    bbox={"facecolor": palette["paper"], "edgecolor": "none", "pad": 1},
-                )  # fmt: skip
+            _print_values(axes, array, sorted(map(float, levels.values())), span, wide / len(array) < CROWDED)
             if (place + 1) % across == 0 or place + 1 == len(groups):
-                span = limits[1] - limits[0]
-                name_ends(
-                    axes, [(float(a), f"{n} {level_text(float(a), span)}", palette["muted"]) for n, a in levels.items()]
-                )
+                for name, level in sorted(levels.items(), key=lambda item: -item[1]):
+                    end = y + head + HEIGHT * (limits[1] - float(level)) / span
+                    words = f"{name} {level_text(float(level), span)}"
+                    labels.put(beside(x + wide + 12, end, words), palette["muted"])
 
     return Picture(draw, alt=alt)
+
+
+def _print_values(axes: "Axes", array: np.ndarray, levels: list[float], span: float, crowded: bool) -> None:
+    """Each value over its bar, above any baseline that would strike it through; where crowded without the zeros."""
+    style = {"textcoords": "offset points", "annotation_clip": False, "ha": "center", "va": "baseline"}
+    for i, value in enumerate(array):
+        text, end = level_text(value, span), max(value, 0.0)
+        for level in levels:
+            if -1 < (level - end) * HEIGHT / span < 17:
+                end = level
+        if not crowded or text.strip("−0."):
+            axes.annotate(text, (i, end), (0, 5), **style)

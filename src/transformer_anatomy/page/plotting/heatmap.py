@@ -1,14 +1,14 @@
 """Maps of weights: queries down, keys across, and what each row amounts to beside them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from transformer_anatomy.page.numerals import bound_text, level_text
-from transformer_anatomy.page.plotting.arrays import as_arrays, as_labels, as_limits
-from transformer_anatomy.page.plotting.fonts import drawable
-from transformer_anatomy.page.plotting.layout import GAP, TITLE, Page, text_width, widest
+from transformer_anatomy.page.plotting.arrays import as_arrays, as_choice, as_labels, as_limits, as_words
+from transformer_anatomy.page.plotting.layout import GAP, TITLE, Page, text_width, title_lines, widest
 from transformer_anatomy.page.plotting.mapgrid import MapGrid
 from transformer_anatomy.page.plotting.picture import Picture
 from transformer_anatomy.page.plotting.rowdots import DOTS, NUMBERS, draw_dots
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
+# The meanings of queries and keys, in the colours of their words.
+AXES = {"queries": "query", "keys": "key-text"}
 SCALES = {"weights": ("w0", "w1", "w2", "w3", "w4"), "signed": ("n4", "n3", "n2", "n1", "w0", "w1", "w2", "w3", "w4")}
 
 
@@ -37,14 +39,13 @@ def plot_heatmap(
 
     A dict may also hold one 1-D entry with a value for each row, drawn as dots beside the maps, and one 0-D entry, the
     baseline and full scale of these dots. ``colors="signed"`` wants a `range` that is symmetric about 0. Raises
-    ValueError when shapes, labels or `range` do not fit.
+    TypeError or ValueError when shapes, labels or `range` do not fit.
     """
     maps, dots, level = _sort_by_shape(as_arrays(values))
     shape = next(iter(maps.values())).shape
     rows, columns = as_labels("rows", rows, shape[0]), as_labels("columns", columns, shape[1])
-    row_label, column_label, limits = drawable(row_label), drawable(column_label), as_limits(range)
-    if colors not in SCALES:
-        raise ValueError(f"colors must be one of {list(SCALES)}, got {colors!r}")
+    row_label, column_label = as_words("row_label", row_label), as_words("column_label", column_label)
+    limits, colors = as_limits("range", range), as_choice("colors", colors, list(SCALES))
     if colors == "signed" and limits[0] != -limits[1]:
         raise ValueError(f"range must be symmetric about 0 for signed colors, got {limits}")
 
@@ -57,23 +58,24 @@ def plot_heatmap(
         right = (GAP + DOTS if wide else 0) + NUMBERS if dots else 2
         room = width - left - right
         grid = MapGrid.fit(len(maps), shape, left=left, room=room, columns=columns, named=any(maps))
-        above = TITLE if title else 0
+        title_rows, above = title_lines(title, width)
         key = ["weight" if colors == "weights" else "value", *map(bound_text, limits)]
-        least = max(text_width(title or "", 13), left + 150 + text_width("".join(key)))
+        least = max(*(text_width(row, TITLE) for row in title_rows), left + 150 + text_width("".join(key)), 0)
         page = Page(
             figure, palette, max(grid.size[0] + right, least), above + grid.size[1] + (32 if wide or not dots else 52)
         )
-        page.title(title)
+        page.title(title_rows)
         for place, (name, array) in enumerate(maps.items()):
             x, y = grid.corner(place)
-            page.title(name, x, above + y - grid.head + 14)
+            page.head(x, above + y - grid.head + 14, name)
             axes = page.axes(x, above + y, *grid.box)
             axes.imshow(array, cmap=color_map, vmin=limits[0], vmax=limits[1])
             first = place % grid.across == 0
             _label(axes, (rows if first else [""] * len(rows)), columns, grid)
-            _name(axes, f"{row_label} ↓", f"{column_label} →", grid, visible=first)
+            if first:
+                _name(axes, row_label, column_label, grid, palette)
             _rule(axes, palette["line"], grid.cell)
-            if array.size <= 144 and grid.cell >= 30:
+            if array.size <= 25 and grid.cell >= 30:
                 _print_values(axes, array)
         if dots:
             x, y = grid.corner(len(maps) - 1)
@@ -106,12 +108,12 @@ def _label(axes: "Axes", rows: list[str], columns: list[str], grid: MapGrid) -> 
     axes.set_yticks(np.arange(len(rows))[::every], rows[::every])
 
 
-def _name(axes: "Axes", down: str, across: str, grid: MapGrid, *, visible: bool) -> None:
+def _name(axes: "Axes", down: str, across: str, grid: MapGrid, palette: Mapping[str, str]) -> None:
     """The names of the axes, one over the other in the corner."""
     width, height = grid.box
     axes.xaxis.set_label_position("top")
-    axes.set_xlabel(across, ha="right", va="bottom", visible=visible)
-    axes.set_ylabel(down, ha="right", va="bottom", visible=visible, rotation=0)
+    axes.set_xlabel(f"{across} →", ha="right", va="bottom", color=palette[AXES.get(across, "muted")])
+    axes.set_ylabel(f"{down} ↓", ha="right", va="bottom", color=palette[AXES.get(down, "muted")], rotation=0)
     axes.xaxis.set_label_coords(-8 / width, 1 + 20 / height)
     axes.yaxis.set_label_coords(-8 / width, 1 + 4 / height)
 
@@ -127,12 +129,12 @@ def _rule(axes: "Axes", colour: str, cell: float) -> None:
 
 
 def _print_values(axes: "Axes", array: np.ndarray) -> None:
-    """Two decimals in each cell, black or white by the luminance below them."""
+    """Two decimals in each cell, without their zero, black or white by the luminance below them."""
     for (i, j), value in np.ndenumerate(array):
         channels = axes.images[0].to_rgba(value)[:3]
         linear = [c / 12.92 if c <= 0.04 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         colour = "#000000" if np.dot(linear, (0.2126, 0.7152, 0.0722)) > 0.179 else "#ffffff"
-        axes.text(j, i, level_text(value, 1), ha="center", va="center", color=colour)
+        axes.text(j, i, re.sub(r"\b0\.", ".", level_text(value, 1)), ha="center", va="center", color=colour)
 
 
 def _draw_scale(page: Page, left: float, top: float, color_map: "Colormap", name: str, low: str, high: str) -> None:

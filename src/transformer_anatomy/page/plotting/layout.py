@@ -1,8 +1,11 @@
 """A matplotlib figure laid out like a page: CSS pixels, counted from the top left corner."""
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from transformer_anatomy.page.plotting.fonts import drawable
 
@@ -11,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GAP = 24
-TITLE = 26  # px that a title takes
+TITLE, HEAD = 16, 13  # px: sizes of the title and of the headings of maps and groups
+DASHES = ((0, (4, 3)), (0, (1.5, 3)))  # of the first baseline and of the others
 
 
 class Page:
@@ -32,10 +36,35 @@ class Page:
         place = (left / self.width, 1 - baseline / self.height)
         self.figure.text(*place, drawable(text), va="baseline", **style)
 
-    def title(self, text: str | None, left: float = 0, baseline: float = 14) -> None:
-        """The finding, in bold; nothing when there is none."""
-        if text:
-            self.text(left, baseline, text, size=13, weight="bold")
+    def pixels(self, axes: "Axes", x: Any, y: Any) -> np.ndarray:
+        """Pixels (k, 2) of points given in the units of `axes`."""
+        places = axes.transData.transform(np.column_stack([x, y]))
+        return np.column_stack([places[:, 0], self.height - places[:, 1]])
+
+    def title(self, lines: Sequence[str]) -> None:
+        """The finding, in the lines that `title_lines` made of it."""
+        for place, line in enumerate(lines):
+            self.text(0, TITLE + 22 * place, line, size=TITLE, weight="bold")
+
+    def head(self, left: float, baseline: float, name: str) -> None:
+        """The heading of a map or of a group of bars."""
+        self.text(left, baseline, heading(name), size=HEAD, weight="bold")
+
+
+def heading(name: str) -> str:
+    """An entry's name as a heading: with a capital where it begins with a word."""
+    return name[:1].upper() + name[1:] if re.match(r"[a-z]{3}", name) else name
+
+
+def title_lines(title: str | None, width: float) -> tuple[list[str], float]:
+    """The title broken into lines of at most `width` pixels, and the height that they take with the space below."""
+    lines: list[str] = []
+    for word in (title or "").split():
+        if lines and text_width(f"{lines[-1]} {word}", 0.95 * TITLE) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines, 22 * len(lines) + 8 if lines else 0
 
 
 def text_width(text: str, size: float = 12) -> float:
@@ -46,34 +75,3 @@ def text_width(text: str, size: float = 12) -> float:
 def widest(texts: Sequence[str], size: float = 12) -> float:
     """Width of the widest of `texts`, 0 for none."""
     return max((text_width(text, size) for text in texts), default=0.0)
-
-
-def name_ends(axes: "Axes", ends: Sequence[tuple[float, str, str]], *, beside: bool = True) -> None:
-    """Names lines at their right ends, (height, text, colour) each, pushed apart where the names would touch.
-
-    The names stand `beside` the axes, or inside above the ends of the lines where there is no room.
-    """
-    low, high = axes.get_ylim()
-    line = 15 * (high - low) / (axes.get_position().height * axes.figure.get_figheight() * 72)
-    ordered = sorted(ends)
-    places = apart([height for height, _, _ in ordered], line, low, high)
-    style = {"xytext": (12, 0), "va": "center"} if beside else {"xytext": (0, 5), "va": "bottom", "ha": "right"}
-    for place, (_, text, colour) in zip(places, ordered, strict=True):
-        at = (1, place)
-        style |= {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "annotation_clip": False}
-        axes.annotate(drawable(text), at, color=colour, **style)
-
-
-def apart(heights: Sequence[float], step: float, low: float, high: float) -> list[float]:
-    """Places at least `step` apart for sorted `heights`: those that would touch form a pile centred on its members."""
-
-    def lowest(pile: list[float]) -> float:
-        centred = sum(pile) / len(pile) - step * (len(pile) - 1) / 2
-        return max(low, min(centred, high - step * (len(pile) - 1)))
-
-    piles: list[list[float]] = []
-    for height in heights:
-        piles.append([height])
-        while len(piles) > 1 and lowest(piles[-1]) < lowest(piles[-2]) + step * len(piles[-2]):
-            piles[-2:] = [piles[-2] + piles[-1]]
-    return [lowest(pile) + step * place for pile in piles for place in range(len(pile))]
