@@ -79,7 +79,7 @@ class Computation:
                 raise TypeError(f"readout must return a sentence (str), got {type(readout).__name__}")
         except Exception as error:
             raise self._failed(settings, error) from error
-        return Frame(arrays, labels, readout)
+        return Frame(arrays, labels, readout.replace(" %", "\N{NO-BREAK SPACE}%"))
 
     def _failed(self, settings: Mapping[str, Any], error: Exception) -> RuntimeError:
         call = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v!r}" for k, v in settings.items())
