@@ -408,6 +408,32 @@ def test_bars_and_their_baseline_are_drawn_at_their_values(local, made):
         assert [y(path[1]) for path in found["baseline"]] == pytest.approx([1 / 3] * 2, abs=1e-3)
 
 
+STRUCK = """figure => {
+  const box = element => element.getBoundingClientRect(), heights = [...figure.querySelectorAll(".baseline")].map(e => box(e).top);
+  return [...figure.querySelectorAll("text.halo.mid")]
+    .filter(text => heights.some(y => y > box(text).top + 3 && y < box(text).bottom - 4)).map(text => text.textContent);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_no_baseline_strikes_the_number_of_a_bar_through(site, visit, made, width):
+    opened = visit(f"{site.as_uri()}/chapters/page.html", viewport={"width": width, "height": 900})
+    figure, explorer = opened.figure("Bars beside each other"), made["Bars beside each other"]
+    for settings in explorer.settings:
+        set_controls(figure, explorer, settings)
+        assert figure.evaluate(STRUCK) == [], settings
+
+
+def test_many_bars_that_print_as_zero_stand_without_their_number(tmp_path, visit, monkeypatch):
+    monkeypatch.delenv("TRANSFORMER_ANATOMY_BOOK", raising=False)
+    for n, numbers in [(3, ["1.00", "0.00", "0.00"]), (13, ["1.00"])]:
+        figure = explore(lambda scale, n=n: torch.eye(n)[0] / scale, title="t", alt="a", range=(0, 1), scale=[1.0, 2.0])
+        write(tmp_path / f"{n}.html", figure._repr_html_())
+        opened = visit((tmp_path / f"{n}.html").as_uri())
+        controls(opened.figure("t"))[0].fill("0")
+        assert opened.page.locator("text.halo.mid").all_text_contents() == numbers
+
+
 OVERLAPS = """figure => {
   const boxes = [...figure.querySelectorAll(".picture svg text")].filter(t => t.textContent.trim())
     .map(t => ({ words: t.textContent, ...t.getBoundingClientRect().toJSON() }));

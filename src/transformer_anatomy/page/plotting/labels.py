@@ -39,8 +39,8 @@ class Line(NamedTuple):
 class Labels:
     """Puts words on a page, clear of the pixels `ink` (k, 2), of each other and of the margins."""
 
-    def __init__(self, page: Page, ink: np.ndarray, *, bottom: float = float("inf")):
-        self.page, self.ink, self.bottom = page, ink, bottom
+    def __init__(self, page: Page, ink: np.ndarray, *, left: float = 0.0, bottom: float = float("inf")):
+        self.page, self.ink, self.left, self.bottom = page, ink, left, bottom
 
     def put(self, places: Iterable[Place], color: str) -> None:
         """The words at the best of their places; of equal ones at the first."""
@@ -80,7 +80,7 @@ class Labels:
     def _cost(self, place: Place) -> float:
         (left, right), (x, y) = self._sides(place), self.ink.T
         covered = (x > left - 3) & (x < right + 3) & (y > place.y - 12) & (y < place.y + 3)
-        outside = left < 0 or right > self.page.width or place.y < 12 or place.y > self.bottom
+        outside = left < self.left or right > self.page.width or place.y < 12 or place.y > self.bottom
         return float(place.penalty + 2 * covered.sum() + 30 * outside)
 
 
@@ -92,7 +92,7 @@ def around(point: np.ndarray, words: str, penalty: float = 0.0, far: float = 1.0
 
 def beside(x: float, y: float, words: str, penalty: float = 0.0) -> Iterator[Place]:
     """The places to the right of a line's end: level with it, then ever further up or down."""
-    for i in range(50):
+    for i in range(16):
         yield Place(x, y + 4 + 1.5 * (i if i % 2 else -i), "left", words, penalty + i / 9)
 
 

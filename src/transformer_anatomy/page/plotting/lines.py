@@ -79,13 +79,12 @@ def plot_lines(
         lines = _draw_curves(page, axes, xs, curves, say) + _draw_levels(page, axes, xs, levels, say)
         spots = {name: page.pixels(axes, *array) for name, array in dots.items()}
         ink = [*(dense(line.points) for line in lines), *(np.add(spot, [(-4, 0), (4, 0)]) for spot in spots.values())]
-        ink += [page.pixels(axes, [across.min()] * 2, [tick] * 2) - [(36, 0), (28, 0)] for tick in axes.get_yticks()]
-        labels = Labels(page, np.concatenate(ink), bottom=top + HEIGHT + 10)
+        labels = Labels(page, np.concatenate(ink), left=LEFT - 26, bottom=top + HEIGHT + 10)
         labels.put([Place(0, above + 10, "left", y_label)], palette["muted"])
         for name, (spot,) in spots.items():
             axes.plot(*dots[name], "o", ms=9, color=palette["w3"], mec=palette["paper"], clip_on=False)
             words = say(name, dots[name][1])
-            labels.put([*around(spot, words), *around(spot, words, 2, 2)], palette["ink"])
+            labels.put([*around(spot, words), *list(around(spot, words, 3, 2.4))[:2]], palette["ink"])
         few = len(curves) == 1 and len(xs) <= 8
         labels.name(lines, LEFT + wide + 12 if beside else None, valued=not few)
         if few:

@@ -48,12 +48,12 @@ const yAxis = (ticks, x, y) =>
   ticks.flatMap(([v, words]) => [text(x, y(v) + 4, words, "end quiet"), path("tick", `M${x + 6},${y(v)}h6`)]);
 
 // A label takes the place [x, y, anchor, words, penalty] where it covers least of `ink`: points on lines and other labels
-function labeller(drawn, ink, right, bottom) {
+function labeller(drawn, ink, left, right, bottom) {
   return (places, cls, style) => {
     let best, least = Infinity;
     for (const [x, y, anchor, words, penalty = 0] of places) {
       const w = width(words), l = x - w * { mid: .5, end: 1, "": 0 }[anchor], r = l + w;
-      let cost = penalty + 30 * (l < 0 || r > right || y < 12 || y > bottom);
+      let cost = penalty + 30 * (l < left || r > right || y < 12 || y > bottom);
       ink.some(([u, v]) => (cost += 2 * (u > l - 3 && u < r + 3 && v > y - 12 && v < y + 3)) >= least);  // or it is no better
       if (cost < least) [best, least] = [{ x, y, anchor, words, l, r }, cost];
     }
@@ -65,7 +65,7 @@ function labeller(drawn, ink, right, bottom) {
 const around = ([x, y], words, penalty, far = 1) => [[0, -10, "mid"], [0, 20, "mid"], [-7, -7, "end"], [7, -7, ""], [-7, 16, "end"],
   [7, 16, ""], [-10, 4, "end"], [10, 4, ""]].map(([right, down, anchor]) => [x + far * right, y + far * down, anchor, words, penalty(down)]);
 const beside = ({ y, words }, x, penalty = 0) =>
-  range(50).map(i => [x, y + 4 + 1.5 * (i % 2 ? i : -i), "", words, penalty + i / 9]);
+  range(16).map(i => [x, y + 4 + 1.5 * (i % 2 ? i : -i), "", words, penalty + i / 9]);
 
 // Colours are the tokens of the style sheet, in the theme that is on
 function colourScale(root, tokens) {
@@ -223,13 +223,13 @@ function lines({ spec }) {
         ink.push(...range(steps).map(k => [p + (u - p) * k / steps, q + (v - q) * k / steps]));
       });
     }
-    const dots = points.map(name => [x(values[name][0]), inside(values[name][1])]), put = labeller(over, ink, W, bottom + 10);
-    ink.push(...dots.flatMap(([u, v]) => [[u - 4, v], [u + 4, v]]), ...y_ticks.flatMap(([v]) => [[left, y(v)], [left + 8, y(v)]]));
+    const dots = points.map(name => [x(values[name][0]), inside(values[name][1])]), put = labeller(over, ink, left + 14, W, bottom + 10);
+    ink.push(...dots.flatMap(([u, v]) => [[u - 4, v], [u + 4, v]]));
     put([[0, 10, "", y_label]], "quiet");
     points.forEach((name, i) => {
       const words = `${name} ${say(values[name][1])}`;
       over.push(dot(dots[i]));
-      put([...around(dots[i], words, () => 0), ...around(dots[i], words, () => 2, 2)], "");
+      put([...around(dots[i], words, () => 0), ...around(dots[i], words, () => 3, 2.4).slice(0, 2)], "");
     });
     // A line is named at its end or, where that is shared, where the line is most by itself
     for (const line of lines.sort((a, b) => a.y - b.y)) {
@@ -260,7 +260,7 @@ function bars({ spec }) {
     const fit = k => (W - room - gap * (k - 1)) / (k * columns.length), per = perLine(groups.length, fit, 24);
     const slot = Math.min(120, fit(per)), broad = columns.length * slot, long = widest(columns), turn = long > slot - 4;
     const line = top + 160 + (turn ? long + 16 : 26), drawn = [text(0, 10, y_label, "quiet")], over = [];
-    const put = labeller(over, [], W, Infinity);
+    const put = labeller(over, [], 0, W, Infinity);
     ends.sort((a, b) => a.v - b.v);
     groups.forEach((name, k) => {
       const x = a + k % per * (broad + gap), start = Math.floor(k / per) * line + top, data = values[name];
