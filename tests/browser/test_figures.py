@@ -409,7 +409,8 @@ def test_bars_and_their_baseline_are_drawn_at_their_values(local, made):
 
 
 STRUCK = """figure => {
-  const box = element => element.getBoundingClientRect(), heights = [...figure.querySelectorAll(".baseline")].map(e => box(e).top);
+  const box = element => element.getBoundingClientRect();
+  const heights = [...figure.querySelectorAll(".baseline")].map(line => box(line).top);
   return [...figure.querySelectorAll("text.halo.mid")]
     .filter(text => heights.some(y => y > box(text).top + 3 && y < box(text).bottom - 4)).map(text => text.textContent);
 }"""
@@ -429,7 +430,7 @@ def test_many_bars_that_print_as_zero_stand_without_their_number(tmp_path, visit
     for n, numbers in [(3, ["1.00", "0.00", "0.00"]), (13, ["1.00"])]:
         figure = explore(lambda scale, n=n: torch.eye(n)[0] / scale, title="t", alt="a", range=(0, 1), scale=[1.0, 2.0])
         write(tmp_path / f"{n}.html", figure._repr_html_())
-        opened = visit((tmp_path / f"{n}.html").as_uri())
+        opened = visit((tmp_path / f"{n}.html").as_uri(), viewport={"width": 700, "height": 600})
         controls(opened.figure("t"))[0].fill("0")
         assert opened.page.locator("text.halo.mid").all_text_contents() == numbers
 

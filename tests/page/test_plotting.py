@@ -83,6 +83,14 @@ def test_queries_and_keys_are_named_in_their_colours():
     assert heatmap(row_label="heads").light.axes[0].yaxis.label.get_color() == colours("light")["muted"]
 
 
+def test_one_map_lends_its_name_to_the_scale_and_several_have_headings():
+    assert "scores 0" in words(heatmap({"scores": WEIGHTS}).light)
+    two = words(heatmap({"untrained": WEIGHTS, "d_k": WEIGHTS}).light)
+    assert {"Untrained", "d_k", "weight 0"} <= set(two)
+    assert "Weights" not in words(bars({"weights": [1, 2]}).light)
+    assert {"One", "Two"} <= set(words(bars({"one": [1, 2], "two": [1, 2]}).light))
+
+
 def test_zero_is_the_colour_of_the_paper_and_one_the_last_stop():
     for theme in THEMES:
         color_map = getattr(heatmap(), theme).axes[0].images[0].cmap

@@ -66,7 +66,7 @@ def plot_bars(
         across = -(-len(groups) // rows)
         wide = min(BAR * count[0], (width - left - right + GAP) / across - GAP)
         upright = widest(columns) > wide / count[0] - 4
-        head = (22 if any(groups) else 0) + 16
+        head = (22 if len(groups) > 1 else 0) + 16
         foot = (widest(columns) if upright else 14) + 12 if columns else 4
         top, line = above + (20 if y_label else 0), head + HEIGHT + foot + GAP
         least = max(text_width(row, 16) for row in ["", *title_rows])
@@ -76,7 +76,7 @@ def plot_bars(
         labels = Labels(page, np.empty((0, 2)))
         for place, (name, array) in enumerate(groups.items()):
             x, y = left + place % across * (wide + GAP), top + place // across * line
-            page.head(x, y + 14, name)
+            page.head(x, y + 14, name if len(groups) > 1 else "")
             axes = page.axes(x, y + head, wide, HEIGHT, xlim=(-0.5, len(array) - 0.5), ylim=limits)
             axes.bar(np.arange(len(array)), array, width=0.62, color=palette["w3"], label=name)
             for style, level in zip(DASHES[:1] + DASHES[1:] * len(levels), levels.values(), strict=False):

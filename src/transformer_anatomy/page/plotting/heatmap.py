@@ -57,9 +57,10 @@ def plot_heatmap(
         wide = width >= 500  # else the dots go and their values stay
         right = (GAP + DOTS if wide else 0) + NUMBERS if dots else 2
         room = width - left - right
-        grid = MapGrid.fit(len(maps), shape, left=left, room=room, columns=columns, named=any(maps))
+        grid = MapGrid.fit(len(maps), shape, left=left, room=room, columns=columns, named=len(maps) > 1)
         title_rows, above = title_lines(title, width)
-        key = ["weight" if colors == "weights" else "value", *map(bound_text, limits)]
+        alone = next(iter(maps)) if len(maps) == 1 else ""
+        key = [alone or ("weight" if (colors, limits) == ("weights", (0, 1)) else "value"), *map(bound_text, limits)]
         least = max(*(text_width(row, TITLE) for row in title_rows), left + 150 + text_width("".join(key)), 0)
         page = Page(
             figure, palette, max(grid.size[0] + right, least), above + grid.size[1] + (32 if wide or not dots else 52)
@@ -67,7 +68,7 @@ def plot_heatmap(
         page.title(title_rows)
         for place, (name, array) in enumerate(maps.items()):
             x, y = grid.corner(place)
-            page.head(x, above + y - grid.head + 14, name)
+            page.head(x, above + y - grid.head + 14, "" if alone else name)
             axes = page.axes(x, above + y, *grid.box)
             axes.imshow(array, cmap=color_map, vmin=limits[0], vmax=limits[1])
             first = place % grid.across == 0

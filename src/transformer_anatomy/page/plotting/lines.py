@@ -88,9 +88,8 @@ def plot_lines(
         few = len(curves) == 1 and len(xs) <= 8
         labels.name(lines, LEFT + wide + 12 if beside else None, valued=not few)
         if few:
-            for point, value in list(zip(lines[0].points, axes.lines[0].get_ydata(), strict=True))[
-                : -1 if beside else None
-            ]:
+            shown = lines[0].points[:-1] if beside else lines[0].points
+            for point, value in zip(shown, axes.lines[0].get_ydata(), strict=False):
                 labels.put(around(point, say("", value)), palette["ink"])
 
     return Picture(draw, alt=alt)

@@ -54,7 +54,8 @@ function labeller(drawn, ink, left, right, bottom) {
     for (const [x, y, anchor, words, penalty = 0] of places) {
       const w = width(words), l = x - w * { mid: .5, end: 1, "": 0 }[anchor], r = l + w;
       let cost = penalty + 30 * (l < left || r > right || y < 12 || y > bottom);
-      ink.some(([u, v]) => (cost += 2 * (u > l - 3 && u < r + 3 && v > y - 12 && v < y + 3)) >= least);  // or it is no better
+      const covers = ([u, v]) => u > l - 3 && u < r + 3 && v > y - 12 && v < y + 3;
+      ink.some(point => (cost += 2 * covers(point)) >= least);
       if (cost < least) [best, least] = [{ x, y, anchor, words, l, r }, cost];
     }
     const { x, y, anchor, words, l, r } = best;
@@ -62,8 +63,9 @@ function labeller(drawn, ink, left, right, bottom) {
     drawn.push(text(x, y, words, `halo ${anchor} ${cls}`, style));
   };
 }
-const around = ([x, y], words, penalty, far = 1) => [[0, -10, "mid"], [0, 20, "mid"], [-7, -7, "end"], [7, -7, ""], [-7, 16, "end"],
-  [7, 16, ""], [-10, 4, "end"], [10, 4, ""]].map(([right, down, anchor]) => [x + far * right, y + far * down, anchor, words, penalty(down)]);
+const SIDES = [[0, -10, "mid"], [0, 20, "mid"], [-7, -7, "end"], [7, -7, ""], [-7, 16, "end"], [7, 16, ""], [-10, 4, "end"], [10, 4, ""]];
+const around = ([x, y], words, penalty = () => 0, far = 1) =>
+  SIDES.map(([right, down, anchor]) => [x + far * right, y + far * down, anchor, words, penalty(down)]);
 const beside = ({ y, words }, x, penalty = 0) =>
   range(16).map(i => [x, y + 4 + 1.5 * (i % 2 ? i : -i), "", words, penalty + i / 9]);
 
@@ -223,26 +225,29 @@ function lines({ spec }) {
         ink.push(...range(steps).map(k => [p + (u - p) * k / steps, q + (v - q) * k / steps]));
       });
     }
-    const dots = points.map(name => [x(values[name][0]), inside(values[name][1])]), put = labeller(over, ink, left + 14, W, bottom + 10);
+    const put = labeller(over, ink, left + 14, W, bottom + 10);
+    const dots = points.map(name => [x(values[name][0]), inside(values[name][1])]);
     ink.push(...dots.flatMap(([u, v]) => [[u - 4, v], [u + 4, v]]));
     put([[0, 10, "", y_label]], "quiet");
     points.forEach((name, i) => {
       const words = `${name} ${say(values[name][1])}`;
       over.push(dot(dots[i]));
-      put([...around(dots[i], words, () => 0), ...around(dots[i], words, () => 3, 2.4).slice(0, 2)], "");
+      put([...around(dots[i], words), ...around(dots[i], words, () => 3, 2.4).slice(0, 2)], "");
     });
     // A line is named at its end or, where that is shared, where the line is most by itself
     for (const line of lines.sort((a, b) => a.y - b.y)) {
       const { name, flat, words, style, at } = line, others = lines.filter(other => other !== line);
-      const gap = (k, down) => Math.min(40, ...others.map(other => (other.at[k][1] - at[k][1]) * Math.sign(down)).filter(v => v >= 0));
+      const below = (k, down) => others.map(other => (other.at[k][1] - at[k][1]) * Math.sign(down));
+      const gap = (k, down) => Math.min(40, ...below(k, down).filter(v => v >= 0));
       const along = range(n).reverse().filter((_, i) => i % Math.ceil(n / 32) === 0).flatMap((k, i) => around(
         at[k], flat || narrow && !few && !i ? words : name, down => 22 - gap(k, down) / 3 - gap(k, -down) / 8 + i / 9));
       const shared = !flat && Math.min(gap(n - 1, 1), gap(n - 1, -1)) < 6;
       put(narrow ? along : [...beside(line, b + 12, shared ? 12 : 0), ...along], style ? "of" : "quiet", style);
     }
-    if (few) curve.at.slice(0, narrow ? n : -1).forEach((place, i) => put(around(place, say(curve.v[i]), () => 0), ""));
+    if (few) curve.at.slice(0, narrow ? n : -1).forEach((place, i) => put(around(place, say(curve.v[i])), ""));
     const xTicks = named ? labels.x.map((t, i) => [i, t]) : spec.x_ticks, every = k => xTicks.filter((_, i) => i % k === 0);
-    const ticks = xTicks.map((_, i) => every(i + 1)).find(list => list.every(([v, t], i) => !i || x(v) - x(list[i - 1][0]) > width(t) + 8));
+    const fits = list => list.every(([v, t], i) => !i || x(v) - x(list[i - 1][0]) > width(t) + 8);
+    const ticks = xTicks.map((_, i) => every(i + 1)).find(fits);
     const box = { x: a - 8, y: top - 6, width: b - a + 16, height: 212 };
     return [bottom + (x_label ? 46 : 28), text(b, bottom + 42, x_label, "end quiet"), ...yAxis(y_ticks, left, y),
       ...ticks.flatMap(([v, t]) => [text(x(v), bottom + 24, t, "mid quiet"), path("tick", named ? "" : `M${x(v)},${bottom + 4}v6`)]),
@@ -271,9 +276,10 @@ function bars({ spec }) {
         const middle = x + (i + .5) * slot;
         drawn.push(rect("column", middle - .31 * slot, Math.min(y(0), y(v)), .62 * slot, Math.abs(y(v) - y(0))));
         // Above a baseline that would strike it through; zeros are left out where they would crowd
-        const at = ends.reduce((at, end) => y(end.v) < at + 4 && y(end.v) > at - 13 ? y(end.v) - 5 : at, Math.min(y(v), y(0)) - 5);
+        const clear = (at, end) => y(end.v) < at + 4 && y(end.v) > at - 13 ? y(end.v) - 5 : at;
+        const at = ends.reduce(clear, Math.min(y(v), y(0)) - 5);
         if (i === largest(data) || all && (slot > 56 || +v.toFixed(spec.places))) over.push(text(middle, at, say(v), "mid halo"));
-        if (isShown(i, slot, -1)) drawn.push(upright(turn, middle, start + (turn ? 168 : 178), columns[i], turn ? "end quiet" : "quiet"));
+        if (isShown(i, slot, -9)) drawn.push(upright(turn, middle, start + (turn ? 168 : 178), columns[i], turn ? "end quiet" : "quiet"));
       });
       for (const end of ends) drawn.push(path(end.cls, `M${x},${end.y = y(end.v)}h${broad}`));
       drawn.push(path("tick", `M${x},${y(0)}h${broad}`));
@@ -286,8 +292,9 @@ function bars({ spec }) {
 
 function dataTable({ entries, places }, { values, labels }) {
   const names = labels.rows || labels.x || labels.columns, th = (scope, words) => h("th", { scope }, words);
-  const columns = entries.flatMap(({ name, heads, prefix }) => (heads || labels.columns).map((head, j) => [
-    heads ? head : prefix + head, i => values[name][heads ? j * names.length + i : i * labels.columns.length + j] ?? values[name][0]]));
+  const columns = entries.flatMap(({ name, heads, prefix }) => heads
+    ? heads.map((head, j) => [head, i => values[name][j * names.length + i] ?? values[name][0]])
+    : labels.columns.map((head, j) => [prefix + head, i => values[name][i * labels.columns.length + j]]));
   return h("table", {}, h("tr", {}, th("col", ""), ...columns.map(([head]) => th("col", head))), ...names.map((name, i) =>
     h("tr", {}, th("row", name), ...columns.map(([, at]) => h("td", {}, number(at(i), places))))));
 }
@@ -302,7 +309,8 @@ function wire(c, input, output, moved) {
   }
   c.place = stops => {
     c.stops = stops;  // written with as many digits as tell them apart
-    c.digits = [3, 4, 5, 6, 7, 8].find(digits => c.menu || new Set(stops.map(v => setting(v, digits))).size === stops.length) ?? 9;
+    const different = digits => c.menu || new Set(stops.map(v => setting(v, digits))).size === stops.length;
+    c.digits = [3, 4, 5, 6, 7, 8].find(different) ?? 9;
     input.max = stops.length - 1;
     input.value = c.menu ? stops.indexOf(c.value) : nearest(stops, c.value);
     tell();
