@@ -43,7 +43,8 @@ def lab(tmp_path_factory):
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
             wait_for(f"http://127.0.0.1:{port}/api?token={token}", home / "log.txt")
-            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={token}"
+            # Each chapter in a workspace of its own: else JupyterLab opens the one before it, too, with live figures.
+            yield f"http://127.0.0.1:{port}/lab/workspaces/{{0}}/tree/{{0}}.ipynb?token={token}"
         finally:
             server.terminate()
             server.wait(20)
@@ -65,12 +66,13 @@ def notebook(visit, lab):
     """Opens a chapter, runs all of it, and returns when its figures are live."""
 
     def run(chapter: str):
-        opened = visit(lab.format(f"{chapter.rpartition('/')[2]}.ipynb"), viewport={"width": 1300, "height": 1000})
+        name = chapter.rpartition("/")[2]
+        opened = visit(lab.format(name), viewport={"width": 1300, "height": 1000})
         opened.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
         opened.page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
         opened.page.get_by_role("menuitem", name="Run", exact=True).click()
         opened.page.get_by_text("Run All Cells", exact=True).click()
-        expected = (BOOK / f"{chapter.rpartition('/')[2]}.ipynb").read_text().count('"explore(\\n"')
+        expected = (BOOK / f"{name}.ipynb").read_text().count('"explore(\\n"')
         live = opened.page.locator("figure.explore .state", has_text="live")
         expect(live).to_have_count(expected, timeout=90_000)
         return opened
