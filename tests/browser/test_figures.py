@@ -454,6 +454,17 @@ def test_no_two_texts_touch(site, visit, made, width):
             assert figure.evaluate(OVERLAPS) == [], (title, settings)
 
 
+def test_where_not_every_tick_fits_they_are_left_out_evenly(tmp_path, visit, monkeypatch):
+    monkeypatch.delenv("TRANSFORMER_ANATOMY_BOOK", raising=False)
+    x = range(1000, 13000, 1000)
+    figure = explore(lambda scale: {"a": torch.rand(12) * scale}, title="t", alt="a", kind="lines", x=x, scale=[1, 2])
+    write(tmp_path / "ticks.html", figure._repr_html_())
+    opened = visit((tmp_path / "ticks.html").as_uri(), viewport={"width": 420, "height": 600})
+    ticks = [value for _, value in opened.figure("t").evaluate(AXES)["x"]]
+    assert ticks == list(x)[:: round((ticks[1] - ticks[0]) / 1000)] and len(ticks) < 12
+    assert opened.figure("t").evaluate(OVERLAPS) == []
+
+
 def test_a_map_of_two_rows_and_three_columns_shows_two_rows(local):
     ((width, height, *pixels),) = drawn(local.figure(TITLES[2]))["pixels"]
     assert (width, height) == (3, 2)
