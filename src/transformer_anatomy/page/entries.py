@@ -1,8 +1,31 @@
 """Reading a list of entries from YAML so that a slip in it is reported with the entry and the key."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Entry = TypeVar("Entry")
+
+
+def find(identifier: str, entries: Mapping[str, Entry], file: str) -> Entry:
+    """The entry of that id; raises ValueError with the nearest ids of `file`."""
+    if identifier not in entries:
+        nearest = difflib.get_close_matches(str(identifier), entries, n=3) or list(entries)[:3]
+        raise ValueError(f"identifier {identifier!r} is not in {file}; near to it: {', '.join(nearest)}")
+    return entries[identifier]
+
+
+def read_once(path: Path, parse: Callable[[Path], dict[str, Entry]]) -> dict[str, Entry]:
+    """What `parse` makes of the file; parsed again only when the file changed."""
+    status = path.stat()
+    return _parsed(path, parse, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: Path, parse: Callable[[Path], dict[str, Entry]], mtime: int, size: int) -> dict[str, Entry]:
+    return parse(path)
 
 
 def read_entries(

@@ -1,15 +1,13 @@
 """The ledger: book/claims.yml, every statement of the documents with its verdict."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from transformer_anatomy.page.claims.bands import BOUNDS, Band, band
 from transformer_anatomy.page.course import course_file
-from transformer_anatomy.page.entries import read_entries, text
+from transformer_anatomy.page.entries import find, read_entries, read_once, text
 
 KINDS = ("identity", "arithmetic", "experiment", "pretrained", "literature", "analogy")
 VERDICTS = ("holds", "holds under a condition", "slip", "contradicted", "unsupported", "opinion")
@@ -43,11 +41,7 @@ class Statement:
 
 def statement(identifier: str) -> Statement:
     """The entry of that id in the ledger of the chapter that runs; raises ValueError with the nearest ids."""
-    entries = read_ledger()
-    if identifier not in entries:
-        nearest = difflib.get_close_matches(str(identifier), entries, n=3) or list(entries)[:3]
-        raise ValueError(f"identifier {identifier!r} is not in claims.yml; near to it: {', '.join(nearest)}")
-    return entries[identifier]
+    return find(identifier, read_ledger(), "claims.yml")
 
 
 def read_ledger(path: Path | None = None) -> dict[str, Statement]:
@@ -55,13 +49,10 @@ def read_ledger(path: Path | None = None) -> dict[str, Statement]:
 
     Raises ValueError or TypeError that names the entry and the key, FileNotFoundError without a file.
     """
-    path = path or course_file("claims.yml")
-    status = path.stat()
-    return _read(path, status.st_mtime_ns, status.st_size)
+    return read_once(path or course_file("claims.yml"), _read)
 
 
-@lru_cache(maxsize=4)
-def _read(path: Path, mtime: int, size: int) -> dict[str, Statement]:
+def _read(path: Path) -> dict[str, Statement]:
     names = [field.name for field in fields(Statement)]
     optional = ["says", "right", "sources", "unchecked", "quantity"]
     required = [name for name in names if name not in optional]

@@ -1,8 +1,6 @@
 """The catalogue of exercises: book/exercises.yml, with the answers that people give and what each of them means."""
 
-import difflib
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import numpy as np
 
 from transformer_anatomy.page.claims.bands import Band, band
 from transformer_anatomy.page.course import course_file
-from transformer_anatomy.page.entries import read_entries, text
+from transformer_anatomy.page.entries import find, read_entries, read_once, text
 
 REQUIRED = ("id", "chapter", "title", "difficulty", "minutes", "answer", "right", "wrong", "otherwise")
 OPTIONAL = ("within", "choices", "inputs")
@@ -53,11 +51,7 @@ class Exercise:
 
 def exercise(identifier: str) -> Exercise:
     """The exercise of that id in the catalogue of the chapter that runs; raises ValueError with the nearest ids."""
-    catalogue = read_catalogue()
-    if identifier not in catalogue:
-        nearest = difflib.get_close_matches(str(identifier), catalogue, n=3) or list(catalogue)[:3]
-        raise ValueError(f"identifier {identifier!r} is not in exercises.yml; near to it: {', '.join(nearest)}")
-    return catalogue[identifier]
+    return find(identifier, read_catalogue(), "exercises.yml")
 
 
 def read_catalogue(path: Path | None = None) -> dict[str, Exercise]:
@@ -65,13 +59,10 @@ def read_catalogue(path: Path | None = None) -> dict[str, Exercise]:
 
     Raises ValueError or TypeError that names the entry and the key, FileNotFoundError without a file.
     """
-    path = path or course_file("exercises.yml")
-    status = path.stat()
-    return _read(path, status.st_mtime_ns, status.st_size)
+    return read_once(path or course_file("exercises.yml"), _read)
 
 
-@lru_cache(maxsize=4)
-def _read(path: Path, mtime: int, size: int) -> dict[str, Exercise]:
+def _read(path: Path) -> dict[str, Exercise]:
     entries = read_entries(path, required=REQUIRED, optional=OPTIONAL)
     return {entry["id"]: _exercise(where, entry) for where, entry in entries}
 
