@@ -16,6 +16,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 TokenIds = Int[Tensor, "batch position"]
+Positions = Int[Tensor, "#batch position"]  # where each token stands, from 0
+Features = Float[Tensor, "... d_model"]  # tokens in any arrangement
 Stream = Float[Tensor, "batch position d_model"]  # what flows from layer to layer
 Memory = Float[Tensor, "batch key d_model"]  # what keys and values are read from
 Heads = Float[Tensor, "batch head position d_head"]
@@ -28,5 +30,7 @@ Mixed = Float[Tensor, "*queries d_value"]  # what a query has read: a weighted m
 Scores = Float[Tensor, "*queries key"]  # before softmax
 Weights = Float[Tensor, "*queries key"]  # after softmax: a row sums to 1, or is 0 where nothing may be attended to
 PerQuery = Float[Tensor, "*queries"]  # one number for each query
+
+Logits = Float[Tensor, "batch position vocabulary"]  # before softmax
 
 Mask = Bool[Tensor, "..."]  # True: may attend

@@ -63,6 +63,15 @@ def padding_mask(
     return (torch.arange(n, device=lengths.device) < lengths[:, None])[:, None, None, :]
 
 
+def visible_keys(mask: Mask) -> Bool[Tensor, "#batch 1 1 key"]:
+    """The keys that some query may attend to, `(batch, 1, 1, key)`; the others are padding, for whoever reads them.
+
+    `mask` broadcasts to `(batch, head, query, key)`.
+    """
+    check_boolean(mask)
+    return mask[(None,) * (4 - mask.dim())].any(dim=(1, 2), keepdim=True)
+
+
 def blocked_mask(mask: Mask) -> Mask:
     """The same mask for `nn.MultiheadAttention`, where True means *blocked*. The one place where polarity turns.
 
@@ -100,3 +109,13 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
     fits = mask.dim() <= len(shape) and all(m in (1, s) for m, s in zip(mask.shape, aligned, strict=True))
     if not fits:
         raise ValueError(f"mask of shape {tuple(mask.shape)} does not broadcast to scores of shape {shape}")
+
+
+def check_sample_mask(mask: Tensor, shape: tuple[int, int, int, int]) -> None:
+    """Raise unless `mask` broadcasts to `(batch, head, query, key)` and says which of its axes are which."""
+    check_mask(mask, shape)
+    if mask.dim() == 3:  # Broadcasting would read (batch, query, key) as (head, query, key) without a word.
+        raise ValueError(
+            f"mask of shape {tuple(mask.shape)} could mean samples or heads: "
+            "write mask[:, None] for one mask a sample, mask[None] for one a head"
+        )

@@ -3,22 +3,40 @@
 Reimers and Gurevych 2019 (Sentence-BERT), Wang et al. 2020 (MiniLM), Devlin et al. 2019 (BERT: the architecture).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
+from jaxtyping import Float
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer_anatomy.model.attention import MultiHeadAttention
+from transformer_anatomy.model.bert import encoder_weights
+from transformer_anatomy.model.config import TransformerConfig
 from transformer_anatomy.model.device import pick_device
+from transformer_anatomy.model.encoder import Encoder
+from transformer_anatomy.model.masks import padding_mask
+from transformer_anatomy.model.pooling import mean_pool
 from transformer_anatomy.model.published import package_directory, read_safetensors
-from transformer_anatomy.model.tap import Tap
-from transformer_anatomy.shapes import Mask, Stream, TokenIds
+from transformer_anatomy.shapes import Mask, TokenIds
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-VOCAB_SIZE, MAX_LENGTH, D_MODEL, N_HEADS, N_LAYERS, D_FEEDFORWARD = 30522, 512, 384, 12, 6, 1536
-NORM_EPS = 1e-12
+CONFIG = TransformerConfig(
+    vocab_size=30522,
+    d_model=384,
+    n_heads=12,
+    n_layers=6,
+    d_feedforward=1536,
+    max_length=512,
+    norm="post",
+    activation="gelu",
+    positions="learned",
+    norm_eps=1e-12,
+    scale_embedding=False,
+    embedding_norm=True,
+)
 
 
 class TokenizedSentence(NamedTuple):
@@ -28,39 +46,19 @@ class TokenizedSentence(NamedTuple):
     tokens: list[str]
 
 
-class MiniLMLayer(nn.Module):
-    """One post-norm layer: `x = norm(x + attention(x))`, then `x = norm(x + feedforward(x))`."""
+class TokenizedBatch(NamedTuple):
+    """Sentences side by side: `ids` `(sentence, n)`, padded on the right, and the `mask` that hides the padding."""
 
-    def __init__(self):
-        super().__init__()
-        self.self_attention = MultiHeadAttention(d_model=D_MODEL, n_heads=N_HEADS)
-        self.attention_norm = nn.LayerNorm(D_MODEL, eps=NORM_EPS)
-        self.feedforward = nn.Sequential(
-            nn.Linear(D_MODEL, D_FEEDFORWARD), nn.GELU(), nn.Linear(D_FEEDFORWARD, D_MODEL)
-        )
-        self.feedforward_norm = nn.LayerNorm(D_MODEL, eps=NORM_EPS)
-        self.stream = Tap()
-
-    def forward(self, x: Stream, mask: Mask | None = None) -> Stream:
-        x = self.attention_norm(x + self.self_attention(x, mask=mask))
-        return self.stream(self.feedforward_norm(x + self.feedforward(x)))
+    ids: TokenIds
+    mask: Mask
 
 
-class MiniLM(nn.Module):
-    """The encoder with its tokenizer. Get one with weights from `load_minilm`.
-
-    Taps: `embedded` (what enters layer 0), and in each of `layers.0` to `layers.5` those of `self_attention` and
-    `stream` (what leaves the layer).
-    """
+class MiniLM(Encoder):
+    """The encoder with its tokenizer. Get one with weights from `load_minilm`."""
 
     def __init__(self, tokenizer: Tokenizer):
-        super().__init__()
+        super().__init__(CONFIG)
         self.tokenizer = tokenizer
-        self.token_embedding = nn.Embedding(VOCAB_SIZE, D_MODEL)
-        self.position_embedding = nn.Embedding(MAX_LENGTH, D_MODEL)
-        self.embedding_norm = nn.LayerNorm(D_MODEL, eps=NORM_EPS)
-        self.embedded = Tap()
-        self.layers = nn.ModuleList(MiniLMLayer() for _ in range(N_LAYERS))
 
     def tokenize(self, sentence: str) -> TokenizedSentence:
         """Lower-case `sentence` and cut it into word pieces between "[CLS]" and "[SEP]", on the model's device.
@@ -75,27 +73,23 @@ class MiniLM(nn.Module):
             raise ValueError(f"sentence must be valid Unicode text, got {sentence!r}") from error
         if len(encoding.ids) <= 2:
             raise ValueError(f"sentence must hold at least one word, got {sentence!r}")
-        if len(encoding.ids) > MAX_LENGTH:
-            raise ValueError(f"sentence must have at most {MAX_LENGTH} tokens, got {len(encoding.ids)}")
-        ids = torch.tensor([encoding.ids], device=self.token_embedding.weight.device)
+        if len(encoding.ids) > CONFIG.max_length:
+            raise ValueError(f"sentence must have at most {CONFIG.max_length} tokens, got {len(encoding.ids)}")
+        ids = torch.tensor([encoding.ids], device=self.embedding.tokens.weight.device)
         return TokenizedSentence(ids, encoding.tokens)
 
-    def forward(self, ids: TokenIds, mask: Mask | None = None) -> Stream:
-        """The last hidden states, `(batch, position, 384)`. `mask`: True where a query may attend to a key."""
-        self._check_ids(ids)
-        positions = torch.arange(ids.shape[1], device=ids.device)
-        x = self.embedded(self.embedding_norm(self.token_embedding(ids) + self.position_embedding(positions)))
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
+    def tokenize_batch(self, sentences: Sequence[str]) -> TokenizedBatch:
+        """`tokenize` for several sentences of unequal length: padded ids, and their padding mask."""
+        if isinstance(sentences, str):
+            raise TypeError("sentences must be a sequence of strings, got one string")
+        ids = [self.tokenize(sentence).ids[0] for sentence in sentences]
+        padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)
+        return TokenizedBatch(padded, padding_mask([len(row) for row in ids], padded.shape[1], device=padded.device))
 
-    def _check_ids(self, ids: Tensor) -> None:
-        if ids.dtype not in (torch.int64, torch.int32):
-            raise TypeError(f"ids must be whole numbers (int64), got {ids.dtype}")
-        if ids.dim() != 2 or not 0 < ids.shape[1] <= MAX_LENGTH:
-            raise ValueError(f"ids must have shape (batch, 1 to {MAX_LENGTH} positions), got {tuple(ids.shape)}")
-        if ids.numel() and not 0 <= ids.min() <= ids.max() < VOCAB_SIZE:
-            raise ValueError(f"ids must lie between 0 and {VOCAB_SIZE - 1}, got {ids.min()} to {ids.max()}")
+    def sentence_vectors(self, sentences: Sequence[str]) -> Float[Tensor, "sentence d_model"]:
+        """One vector of length 1 for each sentence: the normalised mean over its tokens; products are cosines."""
+        ids, mask = self.tokenize_batch(sentences)
+        return F.normalize(mean_pool(self(ids, mask), mask), dim=-1)
 
 
 def load_minilm(*, device: str | torch.device = "cpu") -> MiniLM:
@@ -118,30 +112,5 @@ def _load(device: torch.device) -> MiniLM:
     with torch.device("meta"):
         minilm = MiniLM(tokenizer)
     published = read_safetensors(directory / "model.safetensors", sha256=SHA256)
-    minilm.load_state_dict(_rename(published), assign=True)
+    minilm.load_state_dict(encoder_weights(published, CONFIG.n_layers), assign=True)
     return minilm.to(device)
-
-
-def _rename(published: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The published tensors under our names. The pooler is left out: the sentence vector does not use it."""
-    token_type = published["embeddings.token_type_embeddings.weight"][0]  # A single sentence has one type: folded in.
-    ours = {
-        "token_embedding.weight": published["embeddings.word_embeddings.weight"],
-        "position_embedding.weight": published["embeddings.position_embeddings.weight"] + token_type,
-    }
-    modules = {"embedding_norm": "embeddings.LayerNorm"}
-    for i in range(N_LAYERS):
-        modules |= {
-            f"layers.{i}.self_attention.query_projection": f"encoder.layer.{i}.attention.self.query",
-            f"layers.{i}.self_attention.key_projection": f"encoder.layer.{i}.attention.self.key",
-            f"layers.{i}.self_attention.value_projection": f"encoder.layer.{i}.attention.self.value",
-            f"layers.{i}.self_attention.output_projection": f"encoder.layer.{i}.attention.output.dense",
-            f"layers.{i}.attention_norm": f"encoder.layer.{i}.attention.output.LayerNorm",
-            f"layers.{i}.feedforward.0": f"encoder.layer.{i}.intermediate.dense",
-            f"layers.{i}.feedforward.2": f"encoder.layer.{i}.output.dense",
-            f"layers.{i}.feedforward_norm": f"encoder.layer.{i}.output.LayerNorm",
-        }
-    for name, source in modules.items():
-        for parameter in ("weight", "bias"):
-            ours[f"{name}.{parameter}"] = published[f"{source}.{parameter}"]
-    return ours

@@ -1,0 +1,76 @@
+"""The encoder: identical layers with weights of their own, through which one residual stream flows."""
+
+from functools import partial
+
+from torch import nn
+
+from transformer_anatomy.model.arguments import check_ids, check_positions
+from transformer_anatomy.model.config import TransformerConfig
+from transformer_anatomy.model.embedding import Embedding
+from transformer_anatomy.model.feedforward import FeedForward
+from transformer_anatomy.model.initialization import initialize
+from transformer_anatomy.model.masks import check_sample_mask
+from transformer_anatomy.model.multi_head_attention import MultiHeadAttention
+from transformer_anatomy.model.positions import count_positions
+from transformer_anatomy.model.residual import final_norm, residual_connection
+from transformer_anatomy.model.tap import Tap
+from transformer_anatomy.shapes import Mask, Positions, Stream, TokenIds
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network; `config.norm` says where the norms stand.
+
+    Taps: those of `self_attention` and `feedforward`, `mid_stream` between the two, and `stream` at the end.
+    """
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model=config.d_model, n_heads=config.n_heads, dropout=config.dropout)
+        self.attention_residual, self.mid_stream = residual_connection(config), Tap()
+        self.feedforward = FeedForward(
+            d_model=config.d_model, d_feedforward=config.d_feedforward, activation=config.activation
+        )
+        self.feedforward_residual, self.stream = residual_connection(config), Tap()
+
+    def forward(self, x: Stream, mask: Mask | None = None) -> Stream:
+        x = self.mid_stream(self.attention_residual(x, partial(self.self_attention, mask=mask)))
+        return self.stream(self.feedforward_residual(x, self.feedforward))
+
+
+class Encoder(nn.Module):
+    """Embedding, `config.n_layers` layers, and with pre-norm one final norm (Vaswani et al. 2017, section 3.1).
+
+    Taps: `embedded` (what enters the first layer), then those of `layers.0`, `layers.1`, and so on.
+    """
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config = config
+        self.embedding = Embedding(config)
+        self.embedded = Tap()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
+        self.final_norm = final_norm(config)
+        initialize(self)
+
+    def forward(self, token_ids: TokenIds, mask: Mask | None = None, *, positions: Positions | None = None) -> Stream:
+        """The last hidden states, `(batch, position, d_model)`.
+
+        `mask` is boolean, True where a query may attend to a key, and broadcasts to `(batch, head, query, key)`, as
+        `padding_mask` makes it. `positions` count from the first token that `mask` lets anyone attend to, unless
+        they are given. Raises `ValueError` or `TypeError` for what the configuration does not allow.
+        """
+        check_ids("token_ids", token_ids, vocab_size=self.config.vocab_size, max_length=self.config.max_length)
+        batch, n = token_ids.shape
+        if mask is not None:
+            check_sample_mask(mask, (batch, self.config.n_heads, n, n))
+        if positions is None:
+            positions = count_positions(n, mask, device=token_ids.device)
+        check_positions(positions, token_ids, max_length=self.config.max_length)
+        return self.transform(self.embedding(token_ids, positions), mask)
+
+    def transform(self, x: Stream, mask: Mask | None = None) -> Stream:
+        """What the layers make of vectors that are embedded already."""
+        x = self.embedded(x)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.final_norm(x)
