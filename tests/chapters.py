@@ -40,7 +40,14 @@ class Chapter:
         return [ast.literal_eval(call.args[0]) for call in self.calls(name)]
 
 
-def chapters() -> list[Chapter]:
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    pages = [ROOT / entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+def notebooks(*, back_matter: bool = True) -> list[Chapter]:
+    """The notebooks that the table of contents names: the chapters, and pages of the back matter that run."""
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
+    parts = [part for part in parts if back_matter or part["caption"] != "Back matter"]
+    pages = [ROOT / entry["file"] for part in parts for entry in part["chapters"]]
     return [Chapter(page.with_suffix(".ipynb")) for page in pages if page.with_suffix(".ipynb").exists()]
+
+
+def chapters() -> list[Chapter]:
+    """The notebooks that teach: each asks, shows and exercises."""
+    return notebooks(back_matter=False)

@@ -54,6 +54,8 @@ _HOMES = {
     "ClaimError": "page.claims",
     "check": "page.exercises",
     "predict": "page.predict",
+    "Conventions": "page.conventions",
+    "ConventionError": "page.conventions",
 }
 
 __all__ = list(_HOMES)

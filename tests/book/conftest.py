@@ -1,9 +1,15 @@
-"""The book that `make book` built. Each test that asks for a `page` runs once for every page of it."""
+"""The book that `make book` built.
+
+A test that asks for a `page` runs once for every page of it, for an `executed` one for every notebook, and for a
+`chapter` for every notebook that teaches.
+"""
 
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.chapters import Chapter, chapters, notebooks
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
@@ -17,8 +23,14 @@ def pages() -> list[str]:
 def pytest_generate_tests(metafunc):
     if "page" in metafunc.fixturenames:
         metafunc.parametrize("page", pages())
-    if "chapter" in metafunc.fixturenames:
-        metafunc.parametrize("chapter", [page for page in pages() if (ROOT / f"{page}.ipynb").exists()])
+    for kind, found in (("executed", notebooks()), ("chapter", chapters())):
+        if kind in metafunc.fixturenames:
+            metafunc.parametrize(kind, [name(notebook) for notebook in found])
+
+
+def name(notebook: Chapter) -> str:
+    """As the table of contents has it."""
+    return notebook.path.relative_to(ROOT).with_suffix("").as_posix()
 
 
 @pytest.fixture(scope="session")

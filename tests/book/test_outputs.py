@@ -35,19 +35,19 @@ def texts(outputs: list[dict]) -> list[str]:
     return [re.sub(r"(?s)<script.*?</script>|src=\"data:[^\"]*\"", "", text) for text in seen]
 
 
-def test_nothing_is_said_on_stderr(outputs, chapter):
-    assert [output for output in outputs(chapter) if output.get("name") == "stderr"] == []
+def test_nothing_is_said_on_stderr(outputs, executed):
+    assert [output for output in outputs(executed) if output.get("name") == "stderr"] == []
 
 
-def test_every_cell_ran(outputs, chapter):
-    assert [output for output in outputs(chapter) if output["output_type"] == "error"] == []
+def test_every_cell_ran(outputs, executed):
+    assert [output for output in outputs(executed) if output["output_type"] == "error"] == []
 
 
 @pytest.mark.parametrize("what", NOISE)
-def test_no_noise_is_printed(outputs, chapter, what):
-    assert [text for text in texts(outputs(chapter)) if re.search(NOISE[what], text)] == []
+def test_no_noise_is_printed(outputs, executed, what):
+    assert [text for text in texts(outputs(executed)) if re.search(NOISE[what], text)] == []
 
 
-def test_the_book_needs_no_widget_state(outputs, chapter):
-    kinds = {kind for output in outputs(chapter) for kind in output.get("data", {})}
+def test_the_book_needs_no_widget_state(outputs, executed):
+    kinds = {kind for output in outputs(executed) for kind in output.get("data", {})}
     assert kinds <= {"text/plain", "text/html"}

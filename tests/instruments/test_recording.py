@@ -1,3 +1,4 @@
+import copy
 import gc
 import weakref
 
@@ -5,7 +6,20 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_anatomy import MultiHeadAttention, Tap, Trace, record
+from transformer_anatomy import (
+    Decoder,
+    Encoder,
+    KeyValueCache,
+    MultiHeadAttention,
+    Tap,
+    Trace,
+    Transformer,
+    TransformerConfig,
+    greedy_decode,
+    load_minilm,
+    padding_mask,
+    record,
+)
 
 N_LAYERS, BATCH, N_HEADS, LENGTH, D_MODEL = 3, 2, 2, 5, 8
 
@@ -64,7 +78,7 @@ def test_every_mode_records_a_map_for_each_layer_and_head(model, x, training, mo
     assert (weights[:, :, 0] - weights[:, :, 1]).abs().max() > 1e-3
 
 
-def test_names_come_in_the_order_of_the_model(model, x):
+def test_names_come_in_the_order_of_the_computation(model, x):
     with record(model) as trace:
         model(x)
     heads = ["queries", "keys", "values", "scores", "weights", "mixed", "update"]
@@ -269,3 +283,265 @@ def test_two_training_steps_in_a_row_can_be_recorded(model, x):
         norms.append(trace.gradients().stack("*.stream").norm())
     assert norms[0] != norms[1]
     assert min(norms) > 0
+
+
+def test_names_and_stacks_keep_to_the_computation_where_the_model_is_declared_otherwise():
+    class Declared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last, self.first = Tap(), Tap()
+
+        def forward(self, x):
+            return self.last(2 * self.first(x))
+
+    with record(declared := Declared()) as trace:
+        declared(torch.ones(2))
+    assert trace.names() == ["first", "last"]
+    assert torch.equal(trace.stack("*st"), torch.tensor([[1.0, 1.0], [2.0, 2.0]]))
+
+
+IDS = torch.tensor([[1, 5, 3, 3, 9], [2, 7, 4, 0, 0]])
+MASK = padding_mask([5, 3], LENGTH)
+MAPS = {
+    Encoder: {"*.self_attention.weights": LENGTH},
+    Decoder: {"*.self_attention.weights": LENGTH, "*.cross_attention.weights": 4},
+    Transformer: {
+        "encoder.*.self_attention.weights": LENGTH,
+        "decoder.*.self_attention.weights": LENGTH,
+        "decoder.*.cross_attention.weights": LENGTH,
+    },
+}
+
+
+def whole(kind, **choices):
+    """A whole stack with three small layers."""
+    sizes = {"d_model": D_MODEL, "n_heads": N_HEADS, "n_layers": N_LAYERS, "d_feedforward": 16, "max_length": 12}
+    return kind(TransformerConfig(vocab_size=10, **sizes | choices))
+
+
+def inputs(stack):
+    """Two sequences of unequal length for a whole stack, with their masks."""
+    if isinstance(stack, Encoder):
+        return IDS, MASK
+    if isinstance(stack, Decoder):
+        memory = torch.linspace(-1, 1, BATCH * 4 * D_MODEL).sin().view(BATCH, 4, D_MODEL)
+        return IDS, memory.to(next(stack.parameters()).dtype), MASK
+    return IDS, IDS.flip(1), MASK, MASK.flip(-1)
+
+
+@pytest.fixture(params=MAPS, ids=lambda kind: kind.__name__)
+def stack(request):
+    return whole(request.param)
+
+
+@pytest.fixture(params=["post", "pre", "none"])
+def norm(request):
+    return request.param
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_every_mode_records_every_attention_of_a_whole_stack(stack, training, mode):
+    stack.train(training)
+    with mode(), record(stack) as trace:
+        stack(*inputs(stack))
+    for pattern, n_key in MAPS[type(stack)].items():
+        weights = trace.stack(pattern)
+        assert weights.shape == (N_LAYERS, BATCH, N_HEADS, LENGTH, n_key)
+        rows = weights.sum(dim=-1)
+        torch.testing.assert_close(rows, torch.where(rows > 0.5, 1.0, 0.0))  # Left padding sees nothing.
+        assert (weights[:, :, 0] - weights[:, :, 1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_every_tap_of_a_whole_stack_is_named_in_the_order_of_the_computation(kind, norm):
+    stack = whole(kind, norm=norm)
+    taps = {module: name for name, module in stack.named_modules() if isinstance(module, Tap)}
+    order = []
+    for tap in taps:
+        tap.register_forward_hook(lambda tap, *_: order.append(taps[tap]))
+    with record(stack) as trace:
+        stack(*inputs(stack))
+    assert trace.names() == order
+    assert sorted(order) == sorted(taps.values())
+
+
+@pytest.mark.parametrize(
+    ("norm", "expected"),
+    [
+        ("post", ["update", "attention_residual.norm.normalized", "mid_stream", "hidden", "update"]),
+        ("pre", ["update", "mid_stream", "feedforward_residual.norm.normalized", "hidden", "update"]),
+        ("none", ["update", "mid_stream", "hidden", "update", "stream"]),
+    ],
+)
+def test_the_order_of_the_names_shows_where_the_norm_stands(norm, expected):
+    encoder = whole(Encoder, norm=norm)
+    with record(encoder, "layers.0.*") as trace:
+        encoder(*inputs(encoder))
+    names = [name.removeprefix("layers.0.") for name in trace.names()]
+    assert names[0] == ("attention_residual.norm.normalized" if norm == "pre" else "self_attention.queries")
+    assert names[-1] == "stream"
+    after = names[names.index("self_attention.update") :][:5]
+    assert [name.removeprefix("self_attention.").removeprefix("feedforward.") for name in after] == expected
+
+
+def test_the_real_encoder_is_read_in_the_order_of_its_computation():
+    minilm = load_minilm()
+    with torch.no_grad(), record(minilm) as trace:
+        minilm(minilm.tokenize("one word").ids)
+    assert trace.names()[:3] == ["embedding.norm.normalized", "embedded", "layers.0.self_attention.queries"]
+    assert trace.names()[-2:] == ["layers.5.feedforward_residual.norm.normalized", "layers.5.stream"]
+    assert len(trace) == 2 + 6 * 13
+
+
+def relative_change(watched, plain):
+    return ((watched - plain).norm() / plain.norm()).item()
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_recording_everything_changes_the_last_rounding_at_most(kind, norm):
+    stack = whole(kind, norm=norm, activation="gelu").double()
+
+    def run():
+        stack.zero_grad()
+        output = stack(*inputs(stack))
+        output.square().sum().backward()
+        return [output.detach(), *(p.grad for p in stack.parameters() if p.grad is not None)]
+
+    plain = run()
+    with record(stack):
+        watched = run()
+    largest = max(gradient.norm() for gradient in plain[1:])
+    assert relative_change(watched[0], plain[0]) < 1e-12
+    for after, before in zip(watched[1:], plain[1:], strict=True):  # That of a key bias is 0 but for rounding.
+        assert (after - before).norm() < 1e-12 * largest
+
+
+@torch.no_grad()
+def test_recording_changes_the_last_rounding_of_the_real_encoder_at_most():
+    minilm = load_minilm()
+    sentences = ["She poured the water into the glass.", "Attention!", "The cat slept because it was warm."]
+    ids, mask = minilm.tokenize_batch(sentences)
+    real = mask[:, 0, 0]
+    plain, exact = minilm(ids, mask)[real], copy.deepcopy(minilm).double()(ids, mask)[real]
+    with record(minilm):
+        watched = minilm(ids, mask)[real]
+    assert 0 < (watched - plain).abs().max() < 1e-6 * plain.abs().max()
+    assert relative_change(watched, exact) < 2 * relative_change(plain, exact)  # Either way rounds as much.
+
+
+def test_a_pass_that_breaks_inside_a_whole_stack_leaves_no_hook_behind(stack, monkeypatch):
+    before = stack(*inputs(stack))
+
+    def broken(x):
+        raise ZeroDivisionError
+
+    last = [module for module in stack.modules() if isinstance(module, nn.ReLU)][-1]
+    with monkeypatch.context() as patch:
+        patch.setattr(last, "forward", broken)
+        with pytest.raises(ZeroDivisionError), record(stack):
+            stack(*inputs(stack))
+    assert count_hooks(stack) == 0
+    assert torch.equal(stack(*inputs(stack)), before)
+
+
+def test_each_record_of_a_whole_stack_removes_exactly_its_own_hooks(stack):
+    fired = []
+    taps = [module for module in stack.modules() if isinstance(module, Tap)]
+    layer = next(module for module in stack.modules() if type(module).__name__.endswith("Layer"))
+    taps[-1].register_forward_hook(lambda *_: fired.append("forward"))
+    layer.register_full_backward_hook(lambda *_: fired.append("backward"))
+    with record(stack) as outer:
+        with record(stack) as inner:
+            stack(*inputs(stack)).square().sum().backward()
+        assert count_hooks(stack) == 2 + len(taps)
+    assert count_hooks(stack) == 2
+    assert list(outer) == list(inner) and len(outer) == len(taps)
+    assert all(torch.equal(outer[name], inner[name]) for name in outer)
+    stack(*inputs(stack)).square().sum().backward()
+    assert fired == ["forward", "backward"] * 2
+
+
+def test_an_activation_in_place_stays_possible_and_bitwise_the_same(stack):
+    for module in stack.modules():
+        if isinstance(module, nn.ReLU):
+            module.inplace = True
+
+    def run():
+        stack.zero_grad()
+        output = stack(*inputs(stack))
+        output.square().sum().backward()
+        return [output, *(p.grad.clone() for p in stack.parameters() if p.grad is not None)]
+
+    plain = run()
+    with record(stack, "*stream", "*.feedforward.*", "*.update"):
+        watched = run()
+    assert all(torch.equal(a, b) for a, b in zip(watched, plain, strict=True))
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["run before", "first run"])
+def test_a_compiled_stack_is_reported_and_keeps_no_hook(warm, unchecked):
+    encoder = whole(Encoder).eval()
+    compiled = torch.compile(encoder, backend="eager")
+    if warm:
+        compiled(*inputs(encoder))
+    refused = pytest.raises(RuntimeError, match=r"recorded 0 of 40 taps.*compiled.*run the model that was not compiled")
+    with refused, record(compiled):
+        compiled(*inputs(encoder))
+    assert count_hooks(encoder) == 0
+    with record(compiled, "*.stream") as trace:
+        encoder(*inputs(encoder))
+    assert trace.names() == [f"layers.{i}.stream" for i in range(N_LAYERS)]
+    torch.testing.assert_close(compiled(*inputs(encoder)), encoder(*inputs(encoder)))
+
+
+def test_decoding_in_several_passes_does_not_fit_into_one_trace():
+    transformer = whole(Transformer).eval()
+    with record(transformer) as trace:
+        greedy_decode(transformer, IDS, IDS[:, :2], n_new=1)
+    assert trace["decoder.layers.0.stream"].shape == (BATCH, 2, D_MODEL)
+    for cached in (True, False):
+        refused = pytest.raises(RuntimeError, match=r"decoder.* was already recorded: a trace holds one forward pass")
+        with refused, record(transformer):
+            greedy_decode(transformer, IDS, IDS[:, :2], n_new=2, cached=cached)
+    assert count_hooks(transformer) == 0
+
+
+@torch.no_grad()
+def test_one_step_of_decoding_with_a_cache_can_be_recorded():
+    transformer = whole(Transformer).eval()
+    memory, cache = transformer.encode(IDS), KeyValueCache()
+    transformer.decode(IDS[:, :4], memory, cache=cache)
+    with record(transformer) as step:
+        transformer.decode(IDS, memory, cache=cache)
+    with record(transformer) as full:
+        transformer.decode(IDS, memory)
+    for name in ("*.self_attention.weights", "*.cross_attention.weights"):
+        name = f"decoder.{name}"
+        assert step.stack(name).shape == (N_LAYERS, BATCH, N_HEADS, 1, LENGTH)
+        torch.testing.assert_close(step.stack(name), full.stack(name)[..., -1:, :])
+    torch.testing.assert_close(step["logits"], full["logits"][:, -1:])
+    with pytest.raises(KeyError, match=r"no tensor at 'decoder\.layers\.0\.cross_attention\.keys'"):
+        step.stack("*.cross_attention.keys")
+    spared = pytest.raises(RuntimeError, match=r"recorded 0 of 3 taps: .*a cache spares keys and values that it holds")
+    longer = torch.cat([IDS, IDS[:, :1]], dim=1)
+    with spared, record(transformer, "*.cross_attention.keys"):
+        transformer.decode(longer, memory, cache=cache)
+
+
+def test_training_goes_on_after_decoding_with_a_cache():
+    transformer = whole(Transformer)
+    optimizer = torch.optim.SGD(transformer.parameters(), lr=0.01)
+    for _ in range(2):
+        with record(transformer, "*.stream") as trace:
+            logits = transformer.train()(*inputs(transformer))
+        optimizer.zero_grad()
+        logits.square().mean().backward()
+        optimizer.step()
+        assert trace.gradients().stack("decoder.*.stream").isfinite().all()
+        greedy_decode(transformer.eval(), IDS, IDS[:, :2], n_new=3)
+        cache = KeyValueCache()
+        with torch.no_grad(), record(transformer) as trace:
+            transformer.decode(IDS, transformer.encode(IDS), cache=cache)
+        held = [tensor for layer in cache.layers for kind in layer for tensor in kind.held]
+        assert not any(tensor.requires_grad for tensor in [*held, *trace.values()])

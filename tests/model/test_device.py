@@ -1,3 +1,4 @@
+import copy
 import re
 from pathlib import Path
 
@@ -5,7 +6,19 @@ import pytest
 import torch
 
 import transformer_anatomy
-from transformer_anatomy import available_devices, pick_device
+from transformer_anatomy import (
+    Encoder,
+    TransformerConfig,
+    attention_scores,
+    attention_weights,
+    available_devices,
+    causal_mask,
+    padding_mask,
+    pick_device,
+    record,
+)
+from transformer_anatomy.model.attention import fused_attention
+from transformer_anatomy.model.device import widest_dtype
 
 
 def test_the_cpu_is_always_there():
@@ -41,7 +54,51 @@ def test_a_gpu_beyond_the_last_is_not_there(monkeypatch):
         pick_device("cuda:2")
 
 
-def test_no_module_but_this_one_chooses_a_gpu():
+def test_no_module_but_this_one_names_a_gpu():
     package = Path(transformer_anatomy.__file__).parent
-    unconditional = re.compile(r"""\.cuda\(|device\s*=\s*["']cuda""")
-    assert [p.name for p in package.rglob("*.py") if unconditional.search(p.read_text(encoding="utf-8"))] == []
+    named = re.compile(r"""\.cuda\b|["'](cuda|mps)|is_available\(|torch\.load\((?!.*map_location)""")
+    assert [p.name for p in package.rglob("*.py") if named.search(p.read_text(encoding="utf-8"))] == ["device.py"]
+
+
+def test_the_widest_dtype_is_one_that_the_device_has():
+    assert widest_dtype(torch.device("cpu")) == widest_dtype(torch.device("cuda")) == torch.float64
+    assert widest_dtype(torch.device("mps")) == torch.float32
+    for name in available_devices():
+        device = torch.device(name)
+        assert torch.ones(2, device=device, dtype=widest_dtype(device)).sum().item() == 2
+
+
+@pytest.mark.parametrize("device", available_devices())
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.float16, 1e-2), (torch.bfloat16, 5e-2)], ids=str
+)
+@pytest.mark.parametrize("shape", ["(batch, 1, query, key)", "(batch, 1, 1, key)", "(query, key)", "no mask"])
+def test_every_device_computes_attention_as_the_cpu_does_in_float64(device, dtype, tolerance, shape):
+    """The kernel and the written-out way, with masks that broadcast over heads and rows that see nothing."""
+    queries, keys, values = (torch.randn(3, 4, n, 16, dtype=dtype) for n in (7, 9, 9))
+    causal, padding = causal_mask(7, 9), padding_mask([9, 4, 0], 9)
+    masks = {"(batch, 1, query, key)": causal & padding, "(batch, 1, 1, key)": padding, "(query, key)": causal}
+    mask = masks.get(shape)
+    expected = attention_weights(attention_scores(queries.double(), keys.double()), mask) @ values.double()
+    queries, keys, values = (tensor.to(device) for tensor in (queries, keys, values))
+    mask = None if mask is None else mask.to(device)
+    written_out = attention_weights(attention_scores(queries, keys), mask) @ values
+    for mixed in (written_out, fused_attention(queries, keys, values, mask)):
+        assert mixed.device.type == device and mixed.dtype == dtype
+        assert (mixed.cpu().double() - expected).abs().max() < tolerance
+
+
+@pytest.mark.parametrize("device", available_devices())
+def test_every_device_computes_an_encoder_as_the_cpu_does_in_float64(device):
+    config = TransformerConfig(vocab_size=9, d_model=16, n_heads=4, n_layers=2, d_feedforward=32)
+    encoder, ids = Encoder(config).eval(), torch.randint(9, (3, 6))
+    mask = padding_mask([6, 3, 1], 6) & causal_mask(6)
+    with torch.no_grad():
+        expected = copy.deepcopy(encoder).double()(ids, mask)
+        encoder, ids, mask = encoder.to(device), ids.to(device), mask.to(device)
+        plain = encoder(ids, mask)
+        with record(encoder):
+            written_out = encoder(ids, mask)
+    for stream in (plain, written_out):
+        assert stream.device.type == device
+        assert (stream.cpu().double() - expected).abs().max() < 1e-4

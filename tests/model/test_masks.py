@@ -10,6 +10,7 @@ from transformer_anatomy import (
     padding_mask,
     window_mask,
 )
+from transformer_anatomy.model.masks import check_sample_mask, visible_keys
 
 T, _ = True, False
 
@@ -44,6 +45,34 @@ def test_a_padded_key_is_hidden_not_a_padded_query():
 def test_masks_combine_with_and():
     combined = causal_mask(3) & padding_mask([2], 3)
     assert combined[0, 0].tolist() == [[T, _, _], [T, T, _], [T, T, _]]
+
+
+def test_a_key_is_visible_if_some_query_of_some_head_may_attend_to_it():
+    mask = torch.zeros(2, 2, 3, 3, dtype=torch.bool)
+    mask[0, 1, 2, 1] = True
+    assert visible_keys(mask)[:, 0, 0].tolist() == [[_, T, _], [_, _, _]]
+    assert visible_keys(mask).shape == (2, 1, 1, 3)
+    padding = padding_mask([3, 2], 3)
+    for combined in (padding, padding & causal_mask(3), padding & window_mask(3, 0)):
+        assert torch.equal(visible_keys(combined), padding)
+    assert visible_keys(torch.tensor([T, _])).tolist() == [[[[T, _]]]]
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (1,), (3, 4), (3, 1), (2, 2, 3, 4), (2, 1, 1, 4), (1, 1, 1, 1)])
+def test_a_mask_whose_axes_are_clear_is_accepted(shape):
+    check_sample_mask(torch.ones(shape, dtype=torch.bool), (2, 2, 3, 4))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 3, 4), (1, 1, 1)])
+def test_three_axes_could_be_samples_or_heads_and_are_refused(shape):
+    with pytest.raises(ValueError, match=r"could mean samples or heads: write mask\[:, None\] for one mask a sample"):
+        check_sample_mask(torch.ones(shape, dtype=torch.bool), (2, 2, 3, 4))
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 3), (2, 2, 4, 3), (4, 1, 1, 4), (3, 3, 4), (1, 2, 2, 3, 4)])
+def test_a_mask_that_would_have_to_be_cut_or_enlarged_is_refused(shape):
+    with pytest.raises(ValueError, match=r"does not broadcast to scores of shape \(2, 2, 3, 4\)"):
+        check_sample_mask(torch.ones(shape, dtype=torch.bool), (2, 2, 3, 4))
 
 
 def test_true_means_may_attend_here_and_in_the_fused_kernel_and_after_conversion_in_the_module():
@@ -87,6 +116,7 @@ def test_masks_are_made_where_they_are_asked_for():
         (lambda: padding_mask(torch.ones(2, 3, dtype=torch.long), 3), ValueError, r"one number for each.*\(2, 3\)"),
         (lambda: blocked_mask(torch.tensor([1.0, 0.0])), TypeError, "mask must be boolean.*float32"),
         (lambda: blocked_mask([True]), TypeError, "mask must be a boolean tensor.*list"),
+        (lambda: visible_keys(torch.ones(2, 1, 1, 3)), TypeError, "mask must be boolean.*float32"),
     ],
 )
 def test_what_no_mask_can_be_made_of_is_refused_by_name(unchecked, call, error, message):

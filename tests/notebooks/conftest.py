@@ -1,9 +1,9 @@
-"""Each test that asks for a `chapter` runs once for every chapter."""
+"""A test that asks for a `chapter` runs once for every chapter, one that asks for a `page` for every notebook."""
 
-from tests.chapters import chapters
+from tests.chapters import chapters, notebooks
 
 
 def pytest_generate_tests(metafunc):
-    if "chapter" in metafunc.fixturenames:
-        found = chapters()
-        metafunc.parametrize("chapter", found, ids=[chapter.path.stem for chapter in found])
+    for name, found in (("chapter", chapters()), ("page", notebooks())):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, found, ids=[each.path.stem for each in found])

@@ -1,4 +1,4 @@
-"""The figures of the chapters, as a kernel answers them: at stored settings, and between."""
+"""What a chapter leaves behind: figures that a kernel answers, and a real encoder that is as it was."""
 
 import os
 
@@ -10,6 +10,9 @@ from IPython.utils.capture import capture_output
 import transformer_anatomy
 from tests.chapters import ROOT, chapters
 from transformer_anatomy import Explorer
+from transformer_anatomy.model import pretrained
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module", params=chapters(), ids=lambda chapter: chapter.path.stem)
@@ -23,6 +26,8 @@ def figures(request) -> list[Explorer]:
 
     shell = InteractiveShell.instance()
     transformer_anatomy.explore = keep
+    pretrained._load.cache_clear()
+    pretrained.load_minilm()
     os.chdir(ROOT / "book")
     try:
         with capture_output():
@@ -63,3 +68,22 @@ def test_stored_frames_are_what_the_kernel_computes_within_the_stated_rounding(f
             for name, values in stored.items():
                 gap = (values.double() - torch.from_numpy(computed[name]).double()).abs().max()
                 assert gap <= figure.quantisation[name], (figure.texts["title"], name, settings)
+
+
+def hooks(model: torch.nn.Module) -> list[str]:
+    """Where something is hooked into a model or its parameters."""
+    places = [*model.named_modules(), *model.named_parameters()]
+    held = [(name, kind, getattr(place, kind)) for name, place in places for kind in dir(place) if "hooks" in kind]
+    return [f"{name}.{kind}" for name, kind, those in held if those and not callable(those)]
+
+
+def test_a_chapter_leaves_the_real_encoder_as_it_was_loaded(figures):
+    """All chapters of a process share it: a hook or a weight left changed would speak in every later cell."""
+    shared, loaded = pretrained._load(CPU), pretrained._load.__wrapped__(CPU)
+    assert str(shared) == str(loaded)
+    assert hooks(shared) == hooks(loaded) == []
+    assert not any(module.training for module in shared.modules())
+    for (name, parameter), (other, expected) in zip(shared.named_parameters(), loaded.named_parameters(), strict=True):
+        assert name == other
+        assert torch.equal(parameter, expected), name
+        assert parameter.requires_grad and parameter.grad is None, name

@@ -51,9 +51,9 @@ def test_an_unchecked_statement_names_its_reason_and_its_source():
             assert entry.get("sources") or entry["verdict"] in {"opinion", "unsupported"}, entry["id"]
 
 
-def test_every_source_is_in_the_bibliography(chapter):
+def test_every_source_is_in_the_bibliography(page):
     known = set(re.findall(r"@\w+\{([^,\s]+),", (ROOT / "book" / "references.bib").read_text()))
-    cited = {key.strip() for keys in re.findall(r"\{cite:\w+\}`([^`]+)`", chapter.prose) for key in keys.split(",")}
+    cited = {key.strip() for keys in re.findall(r"\{cite:\w+\}`([^`]+)`", page.prose) for key in keys.split(",")}
     named = {key for entry in STATEMENTS for key in entry.get("sources", [])}
     assert (cited | named) - known == set()
 
@@ -76,10 +76,10 @@ def test_every_exercise_has_a_folded_solution(chapter):
     assert len(exercises) == len(solutions) >= 4
 
 
-def test_numbers_that_are_measured_are_not_typed_into_prose(chapter):
+def test_numbers_that_are_measured_are_not_typed_into_prose(page):
     """A decimal in prose is a setting, hand arithmetic that the code has too, or a cited figure."""
-    story = chapter.prose.partition("## Exercises")[0]
+    story = page.prose.partition("## Exercises")[0]
     uncited = "\n\n".join(part for part in story.split("\n\n") if "{cite:" not in part)
     prose = re.sub(r"(?s)\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]+>|\]\([^)]*\)", " ", uncited)
     typed = set(re.findall(r"(?<![\w.§])\d+\.\d{2,}(?![\w.])", prose))
-    assert {number for number in typed if number not in chapter.code} == set()
+    assert {number for number in typed if number not in page.code} == set()

@@ -11,15 +11,15 @@ from transformer_anatomy.model.tap import Tap
 
 
 class Trace(Mapping[str, Tensor]):
-    """What one pass left at the taps: a mapping from the tap's name to its tensor, in the order of the model."""
+    """What one pass left at the taps: a mapping from the tap's name to its tensor, in the order of the computation."""
 
     def __init__(self, places: list[str], holds: str = "tensor"):
         self._places, self._holds = places, holds
         self._tensors: dict[str, Tensor] = {}
 
     def names(self) -> list[str]:
-        """The taps that hold a tensor, in the order of the model."""
-        return [place for place in self._places if place in self._tensors]
+        """The taps that hold a tensor, in the order of the computation."""
+        return list(self._tensors)
 
     def stack(self, pattern: str) -> Tensor:
         """The tensors whose names match `pattern` (`*` stands for anything), stacked along a new first axis.
@@ -27,7 +27,8 @@ class Trace(Mapping[str, Tensor]):
         `trace.stack("*.self_attention.weights")` is `(layer, batch, head, query, key)`. Raises `KeyError` when nothing
         matches or a match is missing, `ValueError` when shapes differ.
         """
-        places = [place for place in self._places if fnmatchcase(place, pattern)]
+        # Taps that hold nothing come last, and are an error.
+        places = [place for place in dict.fromkeys([*self, *self._places]) if fnmatchcase(place, pattern)]
         tensors = [self[place] for place in places or [pattern]]
         if len({tensor.shape for tensor in tensors}) > 1:
             shapes = ", ".join(f"{place} {tuple(self[place].shape)}" for place in places)
@@ -94,8 +95,9 @@ def record(model: nn.Module, *patterns: str) -> Iterator[Trace]:
             handle.remove()
     if not trace:
         raise RuntimeError(
-            f"recorded 0 of {len(watched)} taps: either no forward pass ran inside the block, or the model was "
-            "compiled (torch.compile), and compiled code runs no hooks: run the model that was not compiled"
+            f"recorded 0 of {len(watched)} taps: either no forward pass ran through them inside the block (a cache "
+            "spares keys and values that it holds), or the model was compiled (torch.compile), and compiled code runs "
+            "no hooks: run the model that was not compiled"
         )
 
 

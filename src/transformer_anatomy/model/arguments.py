@@ -39,12 +39,18 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
+def check_features(name: str, x: Tensor, d_model: int, dtype: torch.dtype) -> None:
+    """Raise unless `x` is `(..., d_model)` and in the dtype that the module computes in."""
+    _check_dtype(name, x, dtype)
+    if x.shape[-1:] != (d_model,):
+        raise ValueError(f"{name} must be (..., {d_model}), got {tuple(x.shape)}")
+
+
 def check_stream(name: str, x: Tensor, d_model: int, dtype: torch.dtype) -> None:
     """Raise unless `x` is `(batch, position, d_model)` and in the dtype that the module computes in."""
+    _check_dtype(name, x, dtype)
     if x.dim() != 3 or x.shape[-1] != d_model:
         raise ValueError(f"{name} must be (batch, position, {d_model}), got {tuple(x.shape)}")
-    if x.dtype != dtype and not _autocast_converts(x, dtype):
-        raise TypeError(f"{name} is {x.dtype} but this module computes in {dtype}; convert one of them")
 
 
 def check_ids(name: str, ids: Tensor, *, vocab_size: int, max_length: int) -> None:
@@ -64,6 +70,13 @@ def check_positions(positions: Tensor, token_ids: Tensor, *, max_length: int) ->
     if tuple(positions.shape) not in ((batch, n), (1, n)):
         raise ValueError(f"positions must have shape ({batch}, {n}) or (1, {n}), got {tuple(positions.shape)}")
     _check_range("positions", positions, max_length)
+
+
+def _check_dtype(name: str, x: Tensor, dtype: torch.dtype) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
+    if x.dtype != dtype and not _autocast_converts(x, dtype):
+        raise TypeError(f"{name} is {x.dtype} but this module computes in {dtype}; convert one of them")
 
 
 def _check_whole_numbers(name: str, numbers: Tensor) -> None:

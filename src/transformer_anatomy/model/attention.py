@@ -17,11 +17,10 @@ def attention_scores(queries: Queries, keys: Keys) -> Scores:
     d_head = queries.shape[-1]
     if d_head != keys.shape[-1] or d_head == 0:
         raise ValueError(f"queries and keys must have the same width, at least 1, got {d_head} and {keys.shape[-1]}")
-    try:
-        torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])
-    except RuntimeError:
+    leading = zip(reversed(queries.shape[:-2]), reversed(keys.shape[:-2]), strict=False)
+    if any(q != k and 1 not in (q, k) for q, k in leading):
         shapes = f"{tuple(queries.shape)} and {tuple(keys.shape)}"
-        raise ValueError(f"queries and keys must agree in their leading axes, got shapes {shapes}") from None
+        raise ValueError(f"queries and keys must agree in their leading axes, got shapes {shapes}")
     # Dividing the queries rather than the product keeps float16 from overflowing on the way.
     return queries / math.sqrt(d_head) @ keys.transpose(-2, -1)
 

@@ -1,12 +1,15 @@
 """The key/value cache: what a decoder need not compute again when a sequence grows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from transformer_anatomy.shapes import Keys, Memory, TokenIds, Values
+from transformer_anatomy.model.continuation import Given, check_continuation
+from transformer_anatomy.shapes import Keys, Memory, Stream, Values
 
 Project = Callable[[Memory], tuple[Keys, Values]]  # a memory to its keys and values
 
@@ -17,8 +20,13 @@ class GrowingKeys:
     def __init__(self):
         self.held: tuple[Keys, Values] | None = None
 
-    def read(self, memory: Memory, project: Project) -> tuple[Keys, Values]:
-        new = project(memory)
+    @property
+    def length(self) -> int:
+        """The number of positions so far."""
+        return 0 if self.held is None else self.held[0].shape[2]
+
+    def read(self, x: Stream, project: Project) -> tuple[Keys, Values]:
+        new = project(x)
         self.held = new if self.held is None else tuple(map(_append, self.held, new))
         return self.held
 
@@ -43,51 +51,50 @@ class LayerCache(NamedTuple):
 
 
 class KeyValueCache:
-    """What `decoder` has computed of one batch of sequences. It belongs to the caller, never to the model.
+    """What a decoder has computed of one batch of sequences. It belongs to the caller, never to the model.
 
-        cache = KeyValueCache(decoder)
+        cache = KeyValueCache()
         decoder(token_ids[:, :5], memory, cache=cache)  # the first five positions
         decoder(token_ids[:, :6], memory, cache=cache)  # computes and returns the sixth alone
 
-    Give the decoder the *whole* sequence so far, each time: it computes what is new, and a cache that was filled from
-    anything else is refused.
+    Give the decoder the *whole* sequence so far each time, with masks for all of it; it computes what is new. Whatever
+    would make the positions in the cache come out differently is refused, and a pass that fails leaves no trace.
     """
 
-    def __init__(self, decoder: nn.Module):
-        self.decoder = decoder
-        self.layers = [LayerCache(GrowingKeys(), FixedKeys()) for _ in decoder.layers]
-        self.token_ids: TokenIds | None = None
-        self.memory: Memory | None = None
+    def __init__(self):
+        self.layers: list[LayerCache] = []
+        self.given: Given | None = None
+        self.weights: list[tuple] = []
 
     @property
     def length(self) -> int:
         """The number of positions that the cache holds."""
-        return 0 if self.token_ids is None else self.token_ids.shape[1]
+        return 0 if self.given is None else self.given.token_ids.shape[1]
 
-    def extend(self, decoder: nn.Module, token_ids: TokenIds, memory: Memory) -> int:
-        """Take note that `decoder` now computes the rest of `token_ids`; returns the number of positions it can skip.
+    @contextmanager
+    def growing(self, decoder: nn.Module, given: Given) -> Iterator[list[LayerCache]]:
+        """What the layers of `decoder` keep, for one pass that computes the rest of `given`.
 
-        Raises `ValueError` unless the sequences go on from those in the cache, with the same decoder and memory.
+        Raises `ValueError` where a gradient could be asked for, and unless `given` goes on from what the cache holds.
         """
         if decoder.training or torch.is_grad_enabled():
             raise ValueError("cache must be used in evaluation mode and inside torch.no_grad(): it carries no gradient")
-        if decoder is not self.decoder:
-            raise ValueError("cache was made for another decoder: make one for this decoder, KeyValueCache(decoder)")
-        held = self.length
-        if self.token_ids is not None:
-            if token_ids.shape[1] <= held:
-                raise ValueError(
-                    f"token_ids must be the whole sequence so far, longer than the {held} positions in the cache, "
-                    f"got {token_ids.shape[1]}"
-                )
-            if not torch.equal(token_ids[:, :held], self.token_ids):
-                raise ValueError(
-                    "token_ids must begin with those in the cache: start another sequence with a new cache"
-                )
-            if not (memory is self.memory or torch.equal(memory, self.memory)):
-                raise ValueError("memory must be the one that the cache was filled from")
-        self.token_ids, self.memory = token_ids, memory
-        return held
+        weights = _fingerprint(decoder)
+        if self.given is not None:
+            if weights != self.weights:
+                raise ValueError("cache was filled by other weights than this decoder has: make a new KeyValueCache()")
+            check_continuation(self.given, given)
+        layers = [LayerCache(*map(copy, layer)) for layer in self.layers]
+        layers = layers or [LayerCache(GrowingKeys(), FixedKeys()) for _ in decoder.layers]
+        yield layers
+        # Copies, because whoever gave these tensors may write into them.
+        self.given = Given(*(None if tensor is None else tensor.detach().clone() for tensor in given))
+        self.layers, self.weights = layers, weights
+
+
+def _fingerprint(decoder: nn.Module) -> list[tuple]:
+    """What changes when a weight is replaced, moved or written to."""
+    return [(weight.data_ptr(), None if weight.is_inference() else weight._version) for weight in decoder.parameters()]
 
 
 def _append(old: Tensor, new: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from transformer_anatomy.model.arguments import check_choice, check_heads, check
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Sizes and structure of an `Encoder`, a `Decoder` or a `Transformer`; the defaults are the base model of 2017.
+    """Sizes and structure of an `Encoder`, `Decoder` or `Transformer`; the default sizes are the base model of 2017.
 
     | field | what it decides |
     |---|---|

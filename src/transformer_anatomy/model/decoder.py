@@ -1,12 +1,16 @@
 """The decoder: layers that see the past of their own sequence, and all of one shared memory."""
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from transformer_anatomy.model.arguments import check_ids, check_positions, check_stream
 from transformer_anatomy.model.cache import KeyValueCache, LayerCache
 from transformer_anatomy.model.config import TransformerConfig
+from transformer_anatomy.model.continuation import Given
 from transformer_anatomy.model.embedding import Embedding
 from transformer_anatomy.model.feedforward import FeedForward
 from transformer_anatomy.model.initialization import initialize
@@ -49,7 +53,8 @@ class DecoderLayer(nn.Module):
     ) -> Stream:
         look_back = partial(self.self_attention, mask=mask, cache=cache.self_attention)
         look_up = partial(self.cross_attention, memory=memory, mask=memory_mask, cache=cache.cross_attention)
-        x = self.cross_residual(self.self_residual(x, look_back), look_up)
+        x = self.self_residual(x, look_back)
+        x = self.cross_residual(x, look_up)
         return self.stream(self.feedforward_residual(x, self.feedforward))
 
 
@@ -75,8 +80,8 @@ class Decoder(nn.Module):
         mask: Mask | None = None,
         memory_mask: Mask | None = None,
         cache: KeyValueCache | None = None,
-    ) -> Stream:
-        """The last hidden states, `(batch, position, d_model)`; with a `cache`, of the positions new to it.
+    ) -> Float[Tensor, "batch query d_model"]:
+        """The last hidden states, one for each position; with a `cache`, for those that are new to it.
 
         `mask` hides keys of the sequence itself, its padding for one, in addition to the future; `memory_mask` hides
         those of the memory. Positions count from the first token that `mask` lets anyone attend to.
@@ -87,13 +92,15 @@ class Decoder(nn.Module):
         batch, n = token_ids.shape
         if memory.shape[0] != batch:
             raise ValueError(f"memory must have the batch size of token_ids, {batch}, got {memory.shape[0]}")
-        held = 0 if cache is None else cache.extend(self, token_ids, memory)
-        if mask is not None:
-            check_sample_mask(mask, (batch, config.n_heads, n, n))
-        positions = count_positions(n - held, mask, offset=held, device=token_ids.device)
-        check_positions(positions, token_ids[:, held:], max_length=config.max_length)
-        x = self.embedding(token_ids[:, held:], positions)
-        return self.transform(x, memory, mask, memory_mask, cache)
+        check_sample_mask(mask, (batch, config.n_heads, n, n))
+        check_sample_mask(memory_mask, (batch, config.n_heads, n, memory.shape[1]), "memory_mask")
+        given = Given(token_ids, memory, mask, memory_mask)
+        with nullcontext() if cache is None else cache.growing(self, given) as layer_caches:
+            held = 0 if cache is None else cache.length
+            positions = count_positions(n - held, mask, offset=held, device=token_ids.device)
+            check_positions(positions, token_ids[:, held:], max_length=config.max_length)
+            x = self.embedding(token_ids[:, held:], positions)
+            return self.transform(x, memory, mask, memory_mask, layer_caches)
 
     def transform(
         self,
@@ -101,15 +108,21 @@ class Decoder(nn.Module):
         memory: Memory,
         mask: Mask | None = None,
         memory_mask: Mask | None = None,
-        cache: KeyValueCache | None = None,
+        layer_caches: Sequence[LayerCache] | None = None,
     ) -> Stream:
         """What the layers make of vectors that are embedded already."""
-        n_query, n_key = x.shape[1], x.shape[1] if cache is None else cache.length
-        visible = causal_mask(n_query, n_key, device=x.device)
+        n = x.shape[1]
+        held = 0 if layer_caches is None else layer_caches[0].self_attention.length
+        visible = causal_mask(n, held + n, device=x.device)
         if mask is not None:
-            visible = visible & (mask if mask.dim() < 2 or mask.shape[-2] == 1 else mask[..., -n_query:, :])
+            visible = visible & _last_queries(mask, n)
+        if memory_mask is not None:
+            memory_mask = _last_queries(memory_mask, n)
         x = self.embedded(x)
-        layer_caches = [NO_CACHE] * len(self.layers) if cache is None else cache.layers
-        for layer, layer_cache in zip(self.layers, layer_caches, strict=True):
+        for layer, layer_cache in zip(self.layers, layer_caches or [NO_CACHE] * len(self.layers), strict=True):
             x = layer(x, memory, visible, memory_mask, layer_cache)
         return self.final_norm(x)
+
+
+def _last_queries(mask: Mask, n: int) -> Mask:
+    return mask if mask.dim() < 2 or mask.shape[-2] == 1 else mask[..., -n:, :]

@@ -1,4 +1,4 @@
-"""Which device to compute on, asked in one place."""
+"""Which device to compute on, and what it can, asked in one place."""
 
 import torch
 
@@ -28,6 +28,11 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
     if device is None or device.type not in available or not _index_exists(device):
         raise ValueError(f"device {str(name)!r} is not there; this machine has {', '.join(available)}")
     return device
+
+
+def widest_dtype(device: torch.device) -> torch.dtype:
+    """The dtype with the most digits that `device` computes in: float64, but float32 on "mps"."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _index_exists(device: torch.device) -> bool:

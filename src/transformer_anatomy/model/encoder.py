@@ -4,7 +4,7 @@ from functools import partial
 
 from torch import nn
 
-from transformer_anatomy.model.arguments import check_ids, check_positions
+from transformer_anatomy.model.arguments import check_ids, check_positions, check_stream
 from transformer_anatomy.model.config import TransformerConfig
 from transformer_anatomy.model.embedding import Embedding
 from transformer_anatomy.model.feedforward import FeedForward
@@ -53,7 +53,7 @@ class Encoder(nn.Module):
         initialize(self)
 
     def forward(self, token_ids: TokenIds, mask: Mask | None = None, *, positions: Positions | None = None) -> Stream:
-        """The last hidden states, `(batch, position, d_model)`.
+        """The last hidden states, `(batch, position, d_model)`; those of padding mean nothing, and nothing reads them.
 
         `mask` is boolean, True where a query may attend to a key, and broadcasts to `(batch, head, query, key)`, as
         `padding_mask` makes it. `positions` count from the first token that `mask` lets anyone attend to, unless
@@ -61,8 +61,7 @@ class Encoder(nn.Module):
         """
         check_ids("token_ids", token_ids, vocab_size=self.config.vocab_size, max_length=self.config.max_length)
         batch, n = token_ids.shape
-        if mask is not None:
-            check_sample_mask(mask, (batch, self.config.n_heads, n, n))
+        check_sample_mask(mask, (batch, self.config.n_heads, n, n))
         if positions is None:
             positions = count_positions(n, mask, device=token_ids.device)
         check_positions(positions, token_ids, max_length=self.config.max_length)
@@ -70,6 +69,7 @@ class Encoder(nn.Module):
 
     def transform(self, x: Stream, mask: Mask | None = None) -> Stream:
         """What the layers make of vectors that are embedded already."""
+        check_stream("x", x, self.config.d_model, self.embedding.tokens.weight.dtype)
         x = self.embedded(x)
         for layer in self.layers:
             x = layer(x, mask)

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from transformer_anatomy.model.arguments import check_choice, check_size
+from transformer_anatomy.model.arguments import check_choice, check_size, check_stream
 from transformer_anatomy.model.tap import Tap
 from transformer_anatomy.shapes import Stream
 
@@ -27,5 +27,6 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Stream) -> Stream:
         """The update, `(batch, position, d_model)`."""
+        check_stream("x", x, self.hidden_projection.in_features, self.hidden_projection.weight.dtype)
         hidden = self.hidden(self.activation(self.hidden_projection(x)))
         return self.update(self.output_projection(hidden))

@@ -2,6 +2,9 @@
 
 from torch import nn
 
+from transformer_anatomy.model.embedding import Embedding
+from transformer_anatomy.model.positions import LearnedPositions
+
 
 def initialize(model: nn.Module) -> None:
     """Draw new weights: linear maps Xavier-uniform (Glorot and Bengio 2010) with bias 0, embeddings normal.
@@ -14,5 +17,8 @@ def initialize(model: nn.Module) -> None:
             nn.init.xavier_uniform_(module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
-        elif isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+        elif isinstance(module, Embedding):
+            std = module.tokens.embedding_dim**-0.5
+            nn.init.normal_(module.tokens.weight, std=std)
+            if isinstance(module.positions, LearnedPositions):
+                nn.init.normal_(module.positions.table.weight, std=module.scale * std)

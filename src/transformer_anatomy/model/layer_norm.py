@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_anatomy.model.arguments import check_positive, check_size
+from transformer_anatomy.model.arguments import check_features, check_positive, check_size
 from transformer_anatomy.model.tap import Tap
 from transformer_anatomy.shapes import Features
 
@@ -36,9 +36,8 @@ class LayerNorm(nn.Module):
         self.normalized = Tap()
 
     def forward(self, x: Features) -> Features:
-        """The same shape as `x`, `(..., d_model)`."""
-        if x.shape[-1:] != self.weight.shape:
-            raise ValueError(f"x must be (..., {len(self.weight)}), got {tuple(x.shape)}")
+        """The same shape and dtype as `x`, `(..., d_model)`."""
+        check_features("x", x, len(self.weight), self.weight.dtype)
         if self.normalized.watched:
             return (self.normalized(normalize(x, self.eps)) * self.weight + self.bias).to(x.dtype)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps).to(x.dtype)

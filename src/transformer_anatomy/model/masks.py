@@ -89,33 +89,37 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _existing(device: torch.device | str | None) -> torch.device | str | None:
-    # "meta" holds shapes without numbers, which is enough for a mask and for nothing that `pick_device` serves.
-    return device if device is None or str(device) == "meta" else pick_device(device)
+    # "meta" holds shapes without numbers, which is enough for a mask and for nothing that `pick_device` serves;
+    # compiled code computes where its tensors are and cannot ask.
+    unasked = device is None or torch.compiler.is_compiling() or str(device) == "meta"
+    return device if unasked else pick_device(device)
 
 
-def check_boolean(mask: Tensor) -> None:
+def check_boolean(mask: Tensor, name: str = "mask") -> None:
     """Raise `TypeError` unless `mask` is boolean: numbers added to scores would let "masked" keys keep weight."""
     if not isinstance(mask, Tensor):
-        raise TypeError(f"mask must be a boolean tensor (True: may attend), got {type(mask).__name__}")
+        raise TypeError(f"{name} must be a boolean tensor (True: may attend), got {type(mask).__name__}")
     if mask.dtype != torch.bool:
-        raise TypeError(f"mask must be boolean (True: may attend), got {mask.dtype}; convert it with mask.bool()")
+        raise TypeError(f"{name} must be boolean (True: may attend), got {mask.dtype}; convert it with mask.bool()")
 
 
-def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
+def check_mask(mask: Tensor, shape: tuple[int, ...], name: str = "mask") -> None:
     """Raise unless `mask` is boolean and broadcasts to `shape`, the shape of the scores, without enlarging it."""
-    check_boolean(mask)
+    check_boolean(mask, name)
     shape = tuple(shape)
     aligned = shape[len(shape) - mask.dim() :]
     fits = mask.dim() <= len(shape) and all(m in (1, s) for m, s in zip(mask.shape, aligned, strict=True))
     if not fits:
-        raise ValueError(f"mask of shape {tuple(mask.shape)} does not broadcast to scores of shape {shape}")
+        raise ValueError(f"{name} of shape {tuple(mask.shape)} does not broadcast to scores of shape {shape}")
 
 
-def check_sample_mask(mask: Tensor, shape: tuple[int, int, int, int]) -> None:
+def check_sample_mask(mask: Tensor | None, shape: tuple[int, int, int, int], name: str = "mask") -> None:
     """Raise unless `mask` broadcasts to `(batch, head, query, key)` and says which of its axes are which."""
-    check_mask(mask, shape)
+    if mask is None:
+        return
+    check_mask(mask, shape, name)
     if mask.dim() == 3:  # Broadcasting would read (batch, query, key) as (head, query, key) without a word.
         raise ValueError(
-            f"mask of shape {tuple(mask.shape)} could mean samples or heads: "
+            f"{name} of shape {tuple(mask.shape)} could mean samples or heads: "
             "write mask[:, None] for one mask a sample, mask[None] for one a head"
         )

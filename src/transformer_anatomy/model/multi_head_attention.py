@@ -51,8 +51,7 @@ class MultiHeadAttention(nn.Module):
         self._check_input(x, memory)
         queries = self.queries(split_heads(self.query_projection(x), self.n_heads))
         keys, values = self.project(memory) if cache is None else cache.read(memory, self.project)
-        if mask is not None:
-            check_sample_mask(mask, (*queries.shape[:3], keys.shape[2]))
+        check_sample_mask(mask, (*queries.shape[:3], keys.shape[2]))
         return self.update(self.output_projection(merge_heads(self.mixed(self._mix(queries, keys, values, mask)))))
 
     def project(self, memory: Memory) -> tuple[Keys, Values]:

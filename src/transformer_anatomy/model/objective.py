@@ -1,15 +1,18 @@
 """What a language model is trained for: the next token, in nats."""
 
+import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_anatomy.model.arguments import check_ids
 from transformer_anatomy.shapes import Logits, TokenIds
 
 
-def next_token_pairs(token_ids: TokenIds) -> tuple[TokenIds, TokenIds]:
+def next_token_pairs(token_ids: TokenIds) -> tuple[Int[Tensor, "batch pair"], Int[Tensor, "batch pair"]]:
     """What a model reads and what it should say: all tokens but the last, and the token that follows each of them."""
+    if token_ids.dim() != 2:
+        raise ValueError(f"token_ids must have shape (batch, position), got {tuple(token_ids.shape)}")
     return token_ids[:, :-1], token_ids[:, 1:]
 
 
@@ -27,13 +30,17 @@ def token_loss(
             f"got {tuple(logits.shape)} and {tuple(targets.shape)}"
         )
     if counted is not None:
+        if counted.dtype != torch.bool:
+            raise TypeError(f"counted must be boolean (True: counts), got {counted.dtype}")
         if counted.shape != targets.shape:
             raise ValueError(
                 f"counted must have the shape of targets, {tuple(targets.shape)}, got {tuple(counted.shape)}"
             )
-        targets = targets.masked_fill(~counted, 0)
+        # What does not count may be anything, NaN too, and gets gradients of 0.
+        logits, targets = logits.masked_fill(~counted[..., None], 0.0), targets.masked_fill(~counted, 0)
     check_ids("targets", targets, vocab_size=logits.shape[-1], max_length=targets.shape[1])
-    losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten().long(), reduction="none").view_as(targets)
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    losses = F.cross_entropy(wide.flatten(0, 1), targets.flatten().long(), reduction="none").view_as(targets)
     if counted is not None:
         losses = losses.masked_fill(~counted, 0.0)
     n_counted = losses.numel() if counted is None else counted.sum()

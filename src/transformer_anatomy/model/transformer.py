@@ -1,7 +1,8 @@
 """The whole Transformer: an encoder, a decoder that reads its memory, and the projection to the vocabulary."""
 
 import torch.nn.functional as F
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from transformer_anatomy.model.arguments import check_ids
 from transformer_anatomy.model.cache import KeyValueCache
@@ -9,7 +10,7 @@ from transformer_anatomy.model.config import TransformerConfig
 from transformer_anatomy.model.decoder import Decoder
 from transformer_anatomy.model.encoder import Encoder
 from transformer_anatomy.model.initialization import initialize
-from transformer_anatomy.model.masks import visible_keys
+from transformer_anatomy.model.masks import check_sample_mask, visible_keys
 from transformer_anatomy.model.tap import Tap
 from transformer_anatomy.shapes import Logits, Mask, Memory, Stream, TokenIds
 
@@ -49,7 +50,7 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        source_ids: TokenIds,
+        source_ids: Int[Tensor, "batch key"],
         target_ids: TokenIds,
         source_mask: Mask | None = None,
         target_mask: Mask | None = None,
@@ -67,7 +68,7 @@ class Transformer(nn.Module):
 
     def encode(self, source_ids: TokenIds, source_mask: Mask | None = None) -> Memory:
         """The memory that every decoder layer reads, `(batch, position, d_model)`."""
-        self._check_ids("source_ids", source_ids)
+        self._check("source", source_ids, source_mask)
         return self.encoder(source_ids, source_mask)
 
     def decode(
@@ -77,15 +78,19 @@ class Transformer(nn.Module):
         target_mask: Mask | None = None,
         source_mask: Mask | None = None,
         cache: KeyValueCache | None = None,
-    ) -> Logits:
+    ) -> Float[Tensor, "batch query vocabulary"]:
         """Logits at the target positions, with a `cache` at those that are new to it.
 
         Of `source_mask` the padding counts here: what no source position may attend to, no target position may.
         """
-        self._check_ids("target_ids", target_ids)
-        memory_mask = None if source_mask is None else visible_keys(source_mask)
-        stream = self.decoder(target_ids, memory, target_mask, memory_mask, cache)
+        self._check("target", target_ids, target_mask)
+        batch, n_source, _ = memory.shape
+        check_sample_mask(source_mask, (batch, self.config.n_heads, n_source, n_source), "source_mask")
+        source_mask = None if source_mask is None else visible_keys(source_mask)
+        stream = self.decoder(target_ids, memory, target_mask, source_mask, cache)
         return self.logits(self.output_projection(stream))
 
-    def _check_ids(self, name: str, ids: TokenIds) -> None:
-        check_ids(name, ids, vocab_size=self.config.vocab_size, max_length=self.config.max_length)
+    def _check(self, side: str, ids: TokenIds, mask: Mask | None) -> None:
+        check_ids(f"{side}_ids", ids, vocab_size=self.config.vocab_size, max_length=self.config.max_length)
+        batch, n = ids.shape
+        check_sample_mask(mask, (batch, self.config.n_heads, n, n), f"{side}_mask")

