@@ -8,14 +8,15 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve lab test benchmark clean chromium
+.PHONY: help book serve lab test benchmark benchmark-model benchmark-figures clean chromium
 
 help:
 	@echo "make book       set up, build the book, say where to open it"
 	@echo "make serve      build the book and serve it on localhost:$(PORT)"
 	@echo "make lab        set up and open the notebooks in JupyterLab"
 	@echo "make test       set up and run every test"
-	@echo "make benchmark  measure the figures of the built book in a browser"
+	@echo "make benchmark  measure the model against others, and the figures in a browser"
+	@echo "                (one of them: make benchmark-model, make benchmark-figures)"
 
 .venv/pip:
 	@echo "Making .venv"
@@ -67,8 +68,21 @@ test: .venv/test chromium
 	@echo "5/5 the built book and JupyterLab, in a browser"
 	@$(BIN)/pytest tests/book
 
-benchmark: .venv/test chromium
-	@echo "Measuring the figures of the built book"
+# What only the benchmark needs stands beside the packages that the tests see.
+.venv/benchmark: .venv/test benchmarks/requirements.txt
+	@echo "Installing what the model is compared with into .venv/beside"
+	@rm -rf .venv/beside
+	@$(BIN)/pip install --quiet --prefix .venv/beside --constraint constraints.txt --requirement benchmarks/requirements.txt
+	@touch $@
+
+benchmark: benchmark-model benchmark-figures
+
+benchmark-model: .venv/benchmark
+	@echo "Measuring the model against others (four minutes)"
+	@PYTHONPATH=$$(echo .venv/beside/lib/python*/site-packages) $(BIN)/python -m benchmarks.model
+
+benchmark-figures: .venv/test chromium
+	@echo "Measuring the figures of a sample page"
 	@$(BIN)/python benchmarks/figures.py
 
 clean:

@@ -60,6 +60,6 @@ def fused_attention(
     if mask is None:
         return F.scaled_dot_product_attention(queries, keys, values, dropout_p=dropout)
     # Kernels disagree about a row that may attend to nothing: let it see everything, then erase what it read.
-    sees_nothing = ~mask.any(dim=-1, keepdim=True)
-    mixed = F.scaled_dot_product_attention(queries, keys, values, torch.atleast_2d(mask | sees_nothing), dropout)
-    return mixed.masked_fill(sees_nothing, 0.0)
+    sees_something = mask.any(dim=-1, keepdim=True)
+    mixed = F.scaled_dot_product_attention(queries, keys, values, torch.atleast_2d(mask | ~sees_something), dropout)
+    return mixed * sees_something  # keeps the layout that `merge_heads` wants, as `masked_fill` would not
