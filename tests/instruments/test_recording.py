@@ -369,7 +369,7 @@ def test_every_tap_of_a_whole_stack_is_named_in_the_order_of_the_computation(kin
 @pytest.mark.parametrize(
     ("norm", "expected"),
     [
-        ("post", ["update", "attention_residual.norm.normalized", "mid_stream", "hidden", "update"]),
+        ("post", ["update", "self_attention_residual.norm.normalized", "mid_stream", "hidden", "update"]),
         ("pre", ["update", "mid_stream", "feedforward_residual.norm.normalized", "hidden", "update"]),
         ("none", ["update", "mid_stream", "hidden", "update", "stream"]),
     ],
@@ -379,7 +379,7 @@ def test_the_order_of_the_names_shows_where_the_norm_stands(norm, expected):
     with record(encoder, "layers.0.*") as trace:
         encoder(*inputs(encoder))
     names = [name.removeprefix("layers.0.") for name in trace.names()]
-    assert names[0] == ("attention_residual.norm.normalized" if norm == "pre" else "self_attention.queries")
+    assert names[0] == ("self_attention_residual.norm.normalized" if norm == "pre" else "self_attention.queries")
     assert names[-1] == "stream"
     after = names[names.index("self_attention.update") :][:5]
     assert [name.removeprefix("self_attention.").removeprefix("feedforward.") for name in after] == expected

@@ -51,7 +51,9 @@ def decode_in_passes(transformer, ids, memory, ends, mask=None, source_mask=None
     with torch.no_grad():
         for end in ends:
             seen = None if mask is None else mask[..., :end, :end] if mask.shape[-2] > 1 else mask[..., :end]
-            logits.append(transformer.decode(ids[:, :end], memory, seen, source_mask, cache))
+            logits.append(
+                transformer.decode(ids[:, :end], memory, target_mask=seen, source_mask=source_mask, cache=cache)
+            )
             assert cache.length == end
     return torch.cat(logits, dim=1)
 
@@ -64,7 +66,7 @@ class TestSameNumbers:
         transformer = make_transformer(norm=norm, positions=positions).to(dtype)
         memory = memory.to(dtype)
         for mask, source_mask in ((None, None), (LEFT, SOURCE)):
-            full = transformer.decode(ids, memory, mask, source_mask)
+            full = transformer.decode(ids, memory, target_mask=mask, source_mask=source_mask)
             real = slice(None) if mask is None else mask[:, 0, 0]
             for ends in PASSES:
                 logits = decode_in_passes(transformer, ids, memory, ends, mask, source_mask)
@@ -76,7 +78,7 @@ class TestSameNumbers:
         ids=["window", "padded window", "padding for each head and query", "the past alone"],
     )
     def test_masks_with_a_row_for_each_query_are_read_for_the_new_ones(self, transformer, ids, memory, mask):
-        full = transformer.decode(ids, memory, mask)
+        full = transformer.decode(ids, memory, target_mask=mask)
         real = slice(None) if mask.dim() == 2 else LEFT[:, 0, 0]
         for ends in PASSES:
             logits = decode_in_passes(transformer, ids, memory, ends, mask)
@@ -153,7 +155,7 @@ class TestMisuse:
 
     @pytest.mark.parametrize("end", [0, 2, 3])
     def test_the_same_tokens_cannot_be_fed_twice(self, cache, decoder, ids, memory, end):
-        message = f"token_ids must be the whole sequence so far, longer than the 3 positions in the cache, got {end}"
+        message = f"token_ids .*must be the whole sequence so far, longer than the 3 positions in the cache, got {end}"
         with torch.no_grad(), pytest.raises(ValueError, match=message):
             decoder(ids[:, :end], memory, cache=cache)
 
@@ -187,21 +189,16 @@ class TestMisuse:
             ):
                 decoder(ids, memory, late, cache=cache)
 
-    def test_nor_the_weights(self, cache, decoder, ids, memory):
-        message = "cache was filled by other weights than this decoder has: make a new"
-        with torch.no_grad():
-            for other in (deepcopy(decoder), make_transformer().decoder):
-                with pytest.raises(ValueError, match=message):
-                    other(ids, memory, cache=cache)
-            next(decoder.parameters()).mul_(1.5)  # as an optimiser's step does
-            with pytest.raises(ValueError, match=message):
-                decoder(ids, memory, cache=cache)
+    def test_nor_can_another_decoder_go_on(self, cache, decoder, ids, memory):
+        for other in (deepcopy(decoder), make_transformer().decoder):
+            with torch.no_grad(), pytest.raises(ValueError, match="cache was filled by another decoder"):
+                other(ids, memory, cache=cache)
 
     def test_it_carries_no_gradient(self, cache, decoder, ids, memory):
         message = "cache must be used in evaluation mode and inside torch.no_grad"
         with pytest.raises(ValueError, match=message):
             decoder(ids, memory, cache=cache)
-        decoder.train()
+        decoder.layers[0].train()  # one part of it is enough to draw dropout
         with torch.no_grad(), pytest.raises(ValueError, match=message):
             decoder(ids, memory, cache=cache)
 
@@ -248,7 +245,7 @@ def test_training_goes_on_before_and_after_decoding_with_a_cache(transformer, id
         with torch.no_grad():
             transformer.decode(ids[:, :3], memory, cache=cache)
         kept = [tensor for layer in cache.layers for keys in layer for tensor in keys.held]
-        assert not any(tensor.requires_grad for tensor in [*kept, cache.given.memory])
+        assert not any(tensor.requires_grad for tensor in [*kept, cache.inputs.memory])
 
 
 def test_two_caches_of_one_decoder_do_not_meet(decoder, ids, memory):

@@ -5,7 +5,9 @@ from torch import nn
 from transformer_anatomy import (
     Decoder,
     DecoderLayer,
+    Encoder,
     LayerNorm,
+    Transformer,
     TransformerConfig,
     causal_mask,
     padding_mask,
@@ -191,3 +193,25 @@ class TestEdges:
         with pytest.raises(error, match=message):
             decoder(**fitting | given)
         assert not entered
+
+
+class TestPositions:
+    def test_a_key_that_only_the_future_sees_is_no_token(self, decoder):
+        ids, memory = torch.randint(11, (1, 4)), torch.randn(1, 3, 8)
+        mask = torch.zeros(4, 4, dtype=torch.bool)
+        mask[:, 2:] = True
+        mask[0, 1] = True  # of the future of query 0, which causality hides anyway
+        torch.testing.assert_close(decoder(ids, memory, mask), decoder(ids, memory, mask & causal_mask(4)))
+
+    def test_a_first_token_can_be_hidden_without_renumbering_the_rest(self, decoder):
+        ids, memory = torch.randint(11, (1, 4)), torch.randn(1, 3, 8)
+        hidden = torch.tensor([False, True, True, True])
+        stay, again = torch.arange(4)[None], torch.tensor([[0, 0, 1, 2]])
+        assert not torch.allclose(decoder(ids, memory, hidden, positions=stay), decoder(ids, memory, hidden))
+        torch.testing.assert_close(decoder(ids, memory, hidden, positions=again), decoder(ids, memory, hidden))
+
+
+@pytest.mark.parametrize("stack", [Encoder, Decoder, Transformer])
+def test_a_stack_is_made_of_a_configuration(unchecked, stack):
+    with pytest.raises(TypeError, match="config must be a TransformerConfig, got dict"):
+        stack({"vocab_size": 3})

@@ -73,7 +73,7 @@ class TestStructure:
         layer, x = EncoderLayer(configure(norm=norm, residual=residual)), torch.randn(2, 3, D_MODEL)
         attention, feedforward, (first, second) = layer.self_attention, layer.feedforward, (nn.Identity(),) * 2
         if norm != "none":
-            first, second = layer.attention_residual.norm, layer.feedforward_residual.norm
+            first, second = layer.self_attention_residual.norm, layer.feedforward_residual.norm
             nn.init.normal_(first.weight), nn.init.normal_(second.bias)
         if norm == "pre":
             middle = residual * x + attention(first(x))
@@ -126,7 +126,7 @@ class TestStructure:
             [
                 "embedded",
                 *(f"layers.0.self_attention.{name}" for name in attention),
-                "layers.0.attention_residual.norm.normalized",
+                "layers.0.self_attention_residual.norm.normalized",
                 "layers.0.mid_stream",
                 "layers.0.feedforward.hidden",
                 "layers.0.feedforward.update",
@@ -307,7 +307,7 @@ class TestDropout:
     def test_it_falls_on_embeddings_attention_weights_and_updates(self, ids):
         encoder = make_encoder(dropout=0.25)
         falls = [name for name, module in encoder.named_modules() if getattr(module, "p", None) == 0.25]
-        branches = ("attention_residual", "feedforward_residual")
+        branches = ("self_attention_residual", "feedforward_residual")
         assert falls == ["embedding.dropout", *(f"layers.{i}.{b}.dropout" for i in range(N_LAYERS) for b in branches)]
         assert all(layer.self_attention.dropout == 0.25 for layer in encoder.layers)
 

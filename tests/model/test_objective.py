@@ -126,3 +126,15 @@ def test_the_unpredictable_cannot_be_predicted(seed):
 
 def test_without_the_shift_the_model_says_what_it_reads_and_seems_perfect():
     assert loss_on_fresh_data_after_training(lambda ids: (ids[:, :-1], ids[:, :-1]), 0) < 0.1
+
+
+def test_the_pairs_are_copies():
+    ids = torch.tensor([[1, 2, 3, 0, 0]])
+    inputs, targets = next_token_pairs(ids)
+    targets[targets == 0] = 9
+    assert inputs.tolist() == [[1, 2, 3, 0]] and ids.tolist() == [[1, 2, 3, 0, 0]]
+
+
+def test_logits_are_floating_point(unchecked):
+    with pytest.raises(TypeError, match=r"logits must be a floating-point tensor, got torch.int64"):
+        token_loss(torch.zeros(1, 2, 3, dtype=torch.long), torch.zeros(1, 2, dtype=torch.long))

@@ -18,8 +18,12 @@ modes = pytest.mark.parametrize("training", [True, False], ids=["train", "eval"]
 paddings = pytest.mark.parametrize("padded", [True, False], ids=["padded", "whole"])
 causalities = pytest.mark.parametrize("causal", [True, False], ids=["causal", "open"])
 
-ENCODER_NORMS = {"norm1": "attention_residual", "norm2": "feedforward_residual"}
-DECODER_NORMS = {"norm1": "self_residual", "norm2": "cross_residual", "norm3": "feedforward_residual"}
+ENCODER_NORMS = {"norm1": "self_attention_residual", "norm2": "feedforward_residual"}
+DECODER_NORMS = {
+    "norm1": "self_attention_residual",
+    "norm2": "cross_attention_residual",
+    "norm3": "feedforward_residual",
+}
 
 
 def under_our_names(theirs, norms):

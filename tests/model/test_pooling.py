@@ -70,3 +70,15 @@ def test_any_mask_of_the_encoder_says_what_is_padding(mask):
 def test_what_is_no_mask_of_these_tokens_is_refused(unchecked, mask, error, message):
     with pytest.raises(error, match=message):
         mean_pool(torch.zeros(2, 3, 4), mask)
+
+
+def test_a_long_sentence_does_not_overflow_half_precision():
+    stream = torch.full((1, 512, 4), 200.0, dtype=torch.float16)  # The sum alone is 102400, above 65504.
+    for mask in (None, padding_mask([500], 512)):
+        assert mean_pool(stream, mask).tolist() == [[200.0] * 4]
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (6, 2, 5, 8)])
+def test_only_a_stream_is_pooled(unchecked, shape):
+    with pytest.raises(ValueError, match=r"stream must be \(batch, position, d_model\), got"):
+        mean_pool(torch.zeros(shape))

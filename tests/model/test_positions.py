@@ -50,6 +50,16 @@ class TestCounting:
 
 
 class TestSinusoids:
+    @pytest.mark.parametrize("default", [torch.float64, torch.bfloat16])
+    def test_they_are_float32_whatever_the_default(self, default):
+        expected = sinusoids(torch.arange(100), 64)
+        torch.set_default_dtype(default)
+        try:
+            given = sinusoids(torch.arange(100), 64)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert given.dtype == torch.float32 and torch.equal(given, expected)
+
     def test_sine_and_cosine_of_a_pair_share_their_frequency(self):
         pairs = [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
         assert sinusoids(torch.tensor([[1]]), 4)[0, 0].tolist() == pytest.approx(pairs, abs=1e-6)

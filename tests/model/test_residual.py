@@ -3,7 +3,8 @@ import torch
 from torch import nn
 
 from transformer_anatomy import LayerNorm, TransformerConfig
-from transformer_anatomy.model.residual import final_norm, residual_connection
+from transformer_anatomy.model.layer_norm import final_norm
+from transformer_anatomy.model.residual import residual_connection
 
 X = torch.tensor([[[1.0, 3.0]]])  # Normalised it is [-1, 1].
 

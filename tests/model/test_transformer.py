@@ -44,7 +44,7 @@ class TestLogits:
         transformer, source, target = make_transformer(), random_ids(2, 5), random_ids(2, 3)
         source_mask, target_mask = padding_mask([2, 5], 5), padding_mask([3, 1], 3)
         memory = transformer.encode(source, source_mask)
-        logits = transformer.decode(target, memory, target_mask, source_mask)
+        logits = transformer.decode(target, memory, target_mask=target_mask, source_mask=source_mask)
         assert torch.equal(logits, transformer(source, target, source_mask, target_mask))
 
     def test_a_target_token_does_not_see_what_comes_after_it(self):
@@ -86,7 +86,7 @@ class TestMasks:
         window, padding = window_mask(5, 1), padding_mask([2, 5], 5)
         memory = transformer.encode(source, window & padding)
         torch.testing.assert_close(
-            transformer(source, target, window & padding), transformer.decode(target, memory, None, padding)
+            transformer(source, target, window & padding), transformer.decode(target, memory, source_mask=padding)
         )
 
 
@@ -136,7 +136,7 @@ class TestEdges:
         memory = transformer.encode(source)
         # Read as (head, query, key), what one sample may see would be shown to all.
         with pytest.raises(ValueError, match="could mean samples or heads"):
-            transformer.decode(random_ids(2, 3), memory, None, torch.ones(2, 4, 4, dtype=torch.bool))
+            transformer.decode(random_ids(2, 3), memory, source_mask=torch.ones(2, 4, 4, dtype=torch.bool))
 
 
 def token_matrices(transformer):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -95,7 +96,7 @@ def _check_range(name: str, numbers: Tensor, end: int) -> None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _autocast_converts(tensor: Tensor, dtype: torch.dtype) -> bool:

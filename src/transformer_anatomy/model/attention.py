@@ -5,6 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
+from transformer_anatomy.model.arguments import check_positive
 from transformer_anatomy.model.masks import check_mask
 from transformer_anatomy.shapes import Keys, Mask, Mixed, Queries, Scores, Values, Weights
 
@@ -12,7 +13,8 @@ from transformer_anatomy.shapes import Keys, Mask, Mixed, Queries, Scores, Value
 def attention_scores(queries: Queries, keys: Keys) -> Scores:
     """How well each query matches each key: `queries · keysᵀ / √d_head`, of shape `(..., query, key)`.
 
-    The root keeps the variance of a score at 1 when the entries of queries and keys are independent with variance 1.
+    The root keeps the variance of a score at 1 when the entries of queries and keys are independent, with mean 0 and
+    variance 1.
     """
     d_head = queries.shape[-1]
     if d_head != keys.shape[-1] or d_head == 0:
@@ -33,12 +35,7 @@ def attention_weights(scores: Scores, mask: Mask | None = None, *, temperature: 
     Raises `TypeError` for a mask that is not boolean, `ValueError` for one that does not broadcast to the scores and
     for a temperature that is not a finite number above 0.
     """
-    try:
-        usable = math.isfinite(temperature) and temperature > 0
-    except TypeError:
-        usable = False
-    if not usable:
-        raise ValueError(f"temperature must be a finite number above 0, got {temperature!r}")
+    check_positive("temperature", temperature)
     if mask is not None:
         check_mask(mask, scores.shape)
         sees_nothing = ~mask.any(dim=-1, keepdim=True)

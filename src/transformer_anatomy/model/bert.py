@@ -7,7 +7,7 @@ PLACES = {
     "self_attention.key_projection": "attention.self.key",
     "self_attention.value_projection": "attention.self.value",
     "self_attention.output_projection": "attention.output.dense",
-    "attention_residual.norm": "attention.output.LayerNorm",
+    "self_attention_residual.norm": "attention.output.LayerNorm",
     "feedforward.hidden_projection": "intermediate.dense",
     "feedforward.output_projection": "output.dense",
     "feedforward_residual.norm": "output.LayerNorm",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from transformer_anatomy.model.continuation import Given, check_continuation
+from transformer_anatomy.model.continuation import DecoderInputs, check_continuation
 from transformer_anatomy.shapes import Keys, Memory, Stream, Values
 
 Project = Callable[[Memory], tuple[Keys, Values]]  # a memory to its keys and values
@@ -57,44 +57,39 @@ class KeyValueCache:
         decoder(token_ids[:, :5], memory, cache=cache)  # the first five positions
         decoder(token_ids[:, :6], memory, cache=cache)  # computes and returns the sixth alone
 
-    Give the decoder the *whole* sequence so far each time, with masks for all of it; it computes what is new. Whatever
-    would make the positions in the cache come out differently is refused, and a pass that fails leaves no trace.
+    Give the decoder the *whole* sequence so far each time, with masks for all of it; it computes what is new. Inputs
+    that would make the positions in the cache come out differently are refused, and a decoder's pass that fails leaves
+    no trace. The decoder itself must not change in between.
     """
 
     def __init__(self):
         self.layers: list[LayerCache] = []
-        self.given: Given | None = None
-        self.weights: list[tuple] = []
+        self.inputs: DecoderInputs | None = None
+        self.decoder: nn.Module | None = None
 
     @property
     def length(self) -> int:
         """The number of positions that the cache holds."""
-        return 0 if self.given is None else self.given.token_ids.shape[1]
+        return 0 if self.inputs is None else self.inputs.token_ids.shape[1]
 
     @contextmanager
-    def growing(self, decoder: nn.Module, given: Given) -> Iterator[list[LayerCache]]:
-        """What the layers of `decoder` keep, for one pass that computes the rest of `given`.
+    def growing(self, decoder: nn.Module, inputs: DecoderInputs) -> Iterator[list[LayerCache]]:
+        """What the layers of `decoder` keep, for one pass that computes the rest of `inputs`.
 
-        Raises `ValueError` where a gradient could be asked for, and unless `given` goes on from what the cache holds.
+        Raises `ValueError` where a gradient could be asked for, and unless `inputs` go on from what the cache holds.
         """
-        if decoder.training or torch.is_grad_enabled():
+        if torch.is_grad_enabled() or any(module.training for module in decoder.modules()):
             raise ValueError("cache must be used in evaluation mode and inside torch.no_grad(): it carries no gradient")
-        weights = _fingerprint(decoder)
-        if self.given is not None:
-            if weights != self.weights:
-                raise ValueError("cache was filled by other weights than this decoder has: make a new KeyValueCache()")
-            check_continuation(self.given, given)
+        if self.inputs is not None:
+            if decoder is not self.decoder:
+                raise ValueError("cache was filled by another decoder: make a new KeyValueCache()")
+            check_continuation(self.inputs, inputs)
         layers = [LayerCache(*map(copy, layer)) for layer in self.layers]
         layers = layers or [LayerCache(GrowingKeys(), FixedKeys()) for _ in decoder.layers]
         yield layers
         # Copies, because whoever gave these tensors may write into them.
-        self.given = Given(*(None if tensor is None else tensor.detach().clone() for tensor in given))
-        self.layers, self.weights = layers, weights
-
-
-def _fingerprint(decoder: nn.Module) -> list[tuple]:
-    """What changes when a weight is replaced, moved or written to."""
-    return [(weight.data_ptr(), None if weight.is_inference() else weight._version) for weight in decoder.parameters()]
+        self.inputs = DecoderInputs(*(None if tensor is None else tensor.detach().clone() for tensor in inputs))
+        self.layers, self.decoder = layers, decoder
 
 
 def _append(old: Tensor, new: Tensor) -> Tensor:

@@ -53,3 +53,9 @@ class TransformerConfig:
         check_choice("positions", self.positions, ("sinusoidal", "learned", "none"))
         for name in ("residual", "scale_embedding", "embedding_norm", "tie_weights"):
             check_choice(name, getattr(self, name), (True, False))
+
+
+def check_config(config: object) -> None:
+    """Raise `TypeError` unless `config` is a `TransformerConfig`."""
+    if not isinstance(config, TransformerConfig):
+        raise TypeError(f"config must be a TransformerConfig, got {type(config).__name__}")

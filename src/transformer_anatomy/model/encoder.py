@@ -1,18 +1,17 @@
 """The encoder: identical layers with weights of their own, through which one residual stream flows."""
 
-from functools import partial
-
 from torch import nn
 
 from transformer_anatomy.model.arguments import check_ids, check_positions, check_stream
-from transformer_anatomy.model.config import TransformerConfig
+from transformer_anatomy.model.config import TransformerConfig, check_config
 from transformer_anatomy.model.embedding import Embedding
 from transformer_anatomy.model.feedforward import FeedForward
 from transformer_anatomy.model.initialization import initialize
+from transformer_anatomy.model.layer_norm import final_norm
 from transformer_anatomy.model.masks import check_sample_mask
 from transformer_anatomy.model.multi_head_attention import MultiHeadAttention
 from transformer_anatomy.model.positions import count_positions
-from transformer_anatomy.model.residual import final_norm, residual_connection
+from transformer_anatomy.model.residual import residual_connection
 from transformer_anatomy.model.tap import Tap
 from transformer_anatomy.shapes import Mask, Positions, Stream, TokenIds
 
@@ -26,14 +25,15 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model=config.d_model, n_heads=config.n_heads, dropout=config.dropout)
-        self.attention_residual, self.mid_stream = residual_connection(config), Tap()
+        self.self_attention_residual, self.mid_stream = residual_connection(config), Tap()
         self.feedforward = FeedForward(
             d_model=config.d_model, d_feedforward=config.d_feedforward, activation=config.activation
         )
         self.feedforward_residual, self.stream = residual_connection(config), Tap()
 
     def forward(self, x: Stream, mask: Mask | None = None) -> Stream:
-        x = self.mid_stream(self.attention_residual(x, partial(self.self_attention, mask=mask)))
+        """The stream `(batch, position, d_model)` after both branches."""
+        x = self.mid_stream(self.self_attention_residual(x, self.self_attention, mask=mask))
         return self.stream(self.feedforward_residual(x, self.feedforward))
 
 
@@ -45,6 +45,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        check_config(config)
         self.config = config
         self.embedding = Embedding(config)
         self.embedded = Tap()
@@ -56,8 +57,9 @@ class Encoder(nn.Module):
         """The last hidden states, `(batch, position, d_model)`; those of padding mean nothing, and nothing reads them.
 
         `mask` is boolean, True where a query may attend to a key, and broadcasts to `(batch, head, query, key)`, as
-        `padding_mask` makes it. `positions` count from the first token that `mask` lets anyone attend to, unless
-        they are given. Raises `ValueError` or `TypeError` for what the configuration does not allow.
+        `padding_mask` makes it; two axes are query and key. `positions` count from the first token that `mask` lets
+        anyone attend to; give them to hide a first token from all without renumbering the rest.
+        Raises `ValueError` or `TypeError` for what the configuration does not allow.
         """
         check_ids("token_ids", token_ids, vocab_size=self.config.vocab_size, max_length=self.config.max_length)
         batch, n = token_ids.shape

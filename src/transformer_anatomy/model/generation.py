@@ -29,7 +29,7 @@ def greedy_decode(
 
     Prompts of unequal length are padded on the left, and `prompt_mask` hides the padding: it is
     `padding_mask(lengths, n).flip(-1)`. A sequence that has chosen `end_id` is filled up with it, and when all have,
-    decoding stops. Without the key/value cache every step computes all positions anew, for the same result.
+    decoding stops. Without the key/value cache every step computes all positions anew; up to rounding it is the same.
 
     Raises `ValueError` in training mode and, before anything is computed, when the tokens, padding included, would need
     more than `max_length` positions.
@@ -46,12 +46,13 @@ def greedy_decode(
             raise ValueError(f"end_id must lie between 0 and {transformer.config.vocab_size - 1}, got {end_id}")
     memory = transformer.encode(source_ids, source_mask)
     cache = KeyValueCache() if cached else None
-    ids, mask = prompt_ids, prompt_mask
+    ids, mask = prompt_ids.clone(), prompt_mask
     ended = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     for _ in range(n_new):
         if end_id is not None and ended.all():
             break
-        following = transformer.decode(ids, memory, mask, source_mask, cache)[:, -1].argmax(dim=-1)
+        logits = transformer.decode(ids, memory, target_mask=mask, source_mask=source_mask, cache=cache)[:, -1]
+        following = logits.argmax(dim=-1)
         if end_id is not None:
             following = following.masked_fill(ended, end_id)
             ended = following == end_id

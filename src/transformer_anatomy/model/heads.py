@@ -1,4 +1,4 @@
-"""The features of a token, cut into heads and put together again."""
+"""The projected features of a token, cut into heads and put together again."""
 
 from transformer_anatomy.model.arguments import check_heads
 from transformer_anatomy.shapes import Heads, Stream

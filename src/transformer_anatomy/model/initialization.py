@@ -9,8 +9,8 @@ from transformer_anatomy.model.positions import LearnedPositions
 def initialize(model: nn.Module) -> None:
     """Draw new weights: linear maps Xavier-uniform (Glorot and Bengio 2010) with bias 0, embeddings normal.
 
-    Token vectors start with variance 1/d_model, so that they have length 1, or √d_model once scaled; learned
-    positions start as large as the token vectors that they are added to. Norms start as the identity.
+    The entries of a token's vector start with variance 1/d_model, so that it has length 1, or √d_model once scaled;
+    learned positions start as large as the vectors that they are added to. Norms stay as they are: gain 1, offset 0.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):

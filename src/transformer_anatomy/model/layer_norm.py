@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_anatomy.model.arguments import check_features, check_positive, check_size
+from transformer_anatomy.model.config import TransformerConfig
 from transformer_anatomy.model.tap import Tap
 from transformer_anatomy.shapes import Features
 
@@ -30,14 +31,19 @@ class LayerNorm(nn.Module):
         super().__init__()
         check_size("d_model", d_model)
         check_positive("eps", eps)
-        self.eps = eps
+        self.d_model, self.eps = d_model, eps
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
         self.normalized = Tap()
 
     def forward(self, x: Features) -> Features:
         """The same shape and dtype as `x`, `(..., d_model)`."""
-        check_features("x", x, len(self.weight), self.weight.dtype)
+        check_features("x", x, self.d_model, self.weight.dtype)
         if self.normalized.watched:
             return (self.normalized(normalize(x, self.eps)) * self.weight + self.bias).to(x.dtype)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps).to(x.dtype)
+        return F.layer_norm(x, (self.d_model,), self.weight, self.bias, self.eps).to(x.dtype)
+
+
+def final_norm(config: TransformerConfig) -> nn.Module:
+    """What ends a stack: one norm where none stands on the stream itself ("pre"), else nothing."""
+    return LayerNorm(config.d_model, eps=config.norm_eps) if config.norm == "pre" else nn.Identity()

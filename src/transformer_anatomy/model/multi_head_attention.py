@@ -13,7 +13,9 @@ from transformer_anatomy.shapes import Keys, Mask, Memory, Mixed, Queries, Strea
 
 
 class MultiHeadAttention(nn.Module):
-    """Attention by `n_heads` heads side by side, each on its own slice of `d_model // n_heads` features.
+    """Attention by `n_heads` heads side by side, each with queries, keys and values of its own.
+
+    A head's are `d_model // n_heads` wide and projected from *all* features of a token.
 
     Taps, in the order of the computation: `queries`, `keys`, `values`, `scores` (before softmax), `weights` (after
     softmax, before dropout), `mixed` (what each head read), `update` (the output). When nobody watches `scores` or

@@ -13,7 +13,7 @@ def next_token_pairs(token_ids: TokenIds) -> tuple[Int[Tensor, "batch pair"], In
     """What a model reads and what it should say: all tokens but the last, and the token that follows each of them."""
     if token_ids.dim() != 2:
         raise ValueError(f"token_ids must have shape (batch, position), got {tuple(token_ids.shape)}")
-    return token_ids[:, :-1], token_ids[:, 1:]
+    return token_ids[:, :-1].clone(), token_ids[:, 1:].clone()
 
 
 def token_loss(
@@ -24,6 +24,9 @@ def token_loss(
     Chance is `ln(vocab_size)`. `logits` come before softmax. Padding is left out with
     `counted=padding_mask(lengths, n)[:, 0, 0]`; without any place that counts the loss is 0, and so are its gradients.
     """
+    if not (isinstance(logits, Tensor) and logits.is_floating_point()):
+        came = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise TypeError(f"logits must be a floating-point tensor, got {came}")
     if logits.dim() != 3 or logits.shape[:2] != targets.shape:
         raise ValueError(
             f"logits must be (batch, position, vocabulary) for targets (batch, position), "

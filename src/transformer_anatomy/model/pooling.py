@@ -1,5 +1,6 @@
 """From the vectors of its tokens to one vector for a sentence."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -10,13 +11,16 @@ from transformer_anatomy.shapes import Mask, Stream
 def mean_pool(stream: Stream, mask: Mask | None = None) -> Float[Tensor, "batch d_model"]:
     """The mean over the real tokens of each sample, `(batch, d_model)`; padding does not count.
 
-    `mask` is the one that the encoder was given. A sample without a real token gets zeros.
+    `mask` is the one that the encoder was given. A sample without a real token gets zeros. The sum is taken in float32
+    at least. Raises `ValueError` for a stream or a mask of another shape.
     """
-    if mask is None:
-        return stream.sum(dim=1) / max(1, stream.shape[1])
-    check_boolean(mask)
+    if stream.dim() != 3:
+        raise ValueError(f"stream must be (batch, position, d_model), got {tuple(stream.shape)}")
     batch, n, _ = stream.shape
-    n_heads = mask.shape[1] if mask.dim() == 4 else 1
-    check_sample_mask(mask, (batch, n_heads, n, n))
+    wide = stream if stream.dtype == torch.float64 else stream.float()
+    if mask is None:
+        return (wide.sum(dim=1) / max(1, n)).to(stream.dtype)
+    check_boolean(mask)
+    check_sample_mask(mask, (batch, mask.shape[1] if mask.dim() == 4 else 1, n, n))
     real = visible_keys(mask)[:, 0, 0, :, None].expand(batch, n, 1)
-    return stream.masked_fill(~real, 0.0).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+    return (wide.masked_fill(~real, 0.0).sum(dim=1) / real.sum(dim=1).clamp(min=1)).to(stream.dtype)

@@ -33,16 +33,13 @@ def sinusoids(positions: Int[Tensor, "..."], d_model: int) -> Features:
     an odd width ends with a sine.
     """
     check_size("d_model", d_model)
-    frequencies = 10_000.0 ** (-torch.arange(0, d_model, 2, device=positions.device) / d_model)
-    angles = positions[..., None] * frequencies
+    pairs = torch.arange(0, d_model, 2, dtype=torch.float32, device=positions.device)
+    angles = positions[..., None] * 10_000.0 ** (-pairs / d_model)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)[..., :d_model]
 
 
 class SinusoidalPositions(nn.Module):
     """Adds `sinusoids`. Computed where they are needed, they have no table to outgrow, move, round or save."""
-
-    def __init__(self, config: TransformerConfig):
-        super().__init__()
 
     def forward(self, x: Stream, positions: Positions) -> Stream:
         return x + sinusoids(positions, x.shape[-1]).to(x.dtype)
@@ -51,9 +48,9 @@ class SinusoidalPositions(nn.Module):
 class LearnedPositions(nn.Module):
     """Adds a vector that was learned for each of `max_length` positions (BERT; Devlin et al. 2019)."""
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(self, *, max_length: int, d_model: int):
         super().__init__()
-        self.table = nn.Embedding(config.max_length, config.d_model)
+        self.table = nn.Embedding(max_length, d_model)
 
     def forward(self, x: Stream, positions: Positions) -> Stream:
         return x + self.table(positions)
@@ -62,14 +59,12 @@ class LearnedPositions(nn.Module):
 class NoPositions(nn.Module):
     """Adds nothing: without a mask, the order of the tokens is then lost on an encoder."""
 
-    def __init__(self, config: TransformerConfig):
-        super().__init__()
-
     def forward(self, x: Stream, positions: Positions) -> Stream:
         return x
 
 
 def positions_module(config: TransformerConfig) -> nn.Module:
     """The way of adding positions that `config` asks for; call it with the token vectors and `count_positions`."""
-    kinds = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions, "none": NoPositions}
-    return kinds[config.positions](config)
+    if config.positions == "learned":
+        return LearnedPositions(max_length=config.max_length, d_model=config.d_model)
+    return SinusoidalPositions() if config.positions == "sinusoidal" else NoPositions()

@@ -1,4 +1,4 @@
-"""A real six-layer encoder: all-MiniLM-L6-v2, a BERT of 22.7 million parameters trained to compare sentences.
+"""A real six-layer encoder: all-MiniLM-L6-v2, a BERT of 22.6 million parameters trained to compare sentences.
 
 Reimers and Gurevych 2019 (Sentence-BERT), Wang et al. 2020 (MiniLM), Devlin et al. 2019 (BERT: the architecture).
 """

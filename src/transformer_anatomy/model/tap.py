@@ -5,7 +5,8 @@ from torch import nn
 
 
 class Tap(nn.Identity):
-    """A named place in a model. It passes its tensor on unchanged; a forward hook on it sees that tensor.
+    """A named place in a model. It passes its tensor on unchanged; a forward hook on it sees that tensor, except in
+    compiled code.
 
     Its name is its path in the model, such as `layers.0.self_attention.weights`; `record` finds it by that name.
     """
@@ -16,4 +17,5 @@ class Tap(nn.Identity):
 
         Never true while `torch.compile` traces the model: hooks come and go, compiled code stays.
         """
-        return bool(self._forward_hooks) and not torch.compiler.is_compiling()
+        hooks = self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
+        return bool(hooks) and not torch.compiler.is_compiling()

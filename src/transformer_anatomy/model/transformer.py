@@ -4,9 +4,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_anatomy.model.arguments import check_ids
+from transformer_anatomy.model.arguments import check_ids, check_stream
 from transformer_anatomy.model.cache import KeyValueCache
-from transformer_anatomy.model.config import TransformerConfig
+from transformer_anatomy.model.config import TransformerConfig, check_config
 from transformer_anatomy.model.decoder import Decoder
 from transformer_anatomy.model.encoder import Encoder
 from transformer_anatomy.model.initialization import initialize
@@ -18,7 +18,7 @@ from transformer_anatomy.shapes import Logits, Mask, Memory, Stream, TokenIds
 class TiedProjection(nn.Module):
     """The token vectors as output weights: the logit of a token is its product with the stream (Press and Wolf 2017).
 
-    It holds the embedding itself and no parameter of its own, so that nothing can untie them.
+    It holds the embedding itself and no parameter of its own, so that moving, copying and loading keep them tied.
     """
 
     def __init__(self, tokens: nn.Embedding):
@@ -38,6 +38,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        check_config(config)
         self.config = config
         self.encoder, self.decoder = Encoder(config), Decoder(config)
         if config.tie_weights:
@@ -64,7 +65,7 @@ class Transformer(nn.Module):
             raise ValueError(
                 f"target_ids must have the batch size of source_ids, {len(source_ids)}, got {len(target_ids)}"
             )
-        return self.decode(target_ids, memory, target_mask, source_mask)
+        return self.decode(target_ids, memory, target_mask=target_mask, source_mask=source_mask)
 
     def encode(self, source_ids: TokenIds, source_mask: Mask | None = None) -> Memory:
         """The memory that every decoder layer reads, `(batch, position, d_model)`."""
@@ -75,6 +76,7 @@ class Transformer(nn.Module):
         self,
         target_ids: TokenIds,
         memory: Memory,
+        *,
         target_mask: Mask | None = None,
         source_mask: Mask | None = None,
         cache: KeyValueCache | None = None,
@@ -84,6 +86,9 @@ class Transformer(nn.Module):
         Of `source_mask` the padding counts here: what no source position may attend to, no target position may.
         """
         self._check("target", target_ids, target_mask)
+        check_stream("memory", memory, self.config.d_model, self.decoder.embedding.tokens.weight.dtype)
+        if len(memory) != len(target_ids):
+            raise ValueError(f"memory must have the batch size of target_ids, {len(target_ids)}, got {len(memory)}")
         batch, n_source, _ = memory.shape
         check_sample_mask(source_mask, (batch, self.config.n_heads, n_source, n_source), "source_mask")
         source_mask = None if source_mask is None else visible_keys(source_mask)
