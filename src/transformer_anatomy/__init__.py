@@ -23,6 +23,8 @@ _HOMES = {
     "attention_distance": "instruments.attention",
     "window_mass": "instruments.attention",
     "softmax_jacobian": "instruments.attention",
+    "attention_statistics": "instruments.statistics",
+    "AttentionStatistics": "instruments.statistics",
     "explore": "page.explore",
     "Explorer": "page.explore.explorer",
     "logspace": "page.explore.grids",
