@@ -8,6 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
+from transformer_anatomy.instruments.counts import check_count
 from transformer_anatomy.model.attention import attention_scores
 from transformer_anatomy.model.masks import check_mask
 from transformer_anatomy.shapes import Keys, Mask, PerQuery, Queries
@@ -128,8 +129,5 @@ def _check_input(queries: Tensor, keys: Tensor, causal: bool, window: int, block
         raise TypeError(f"queries and keys must have one floating dtype, got {queries.dtype} and {keys.dtype}")
     if not isinstance(causal, bool):
         raise TypeError(f"causal must be True or False, got {type(causal).__name__}; a mask goes to mask=")
-    for name, count, smallest in (("window", window, 0), ("block", block, 1)):
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise TypeError(f"{name} must be a whole number, got {count!r}")
-        if count < smallest:
-            raise ValueError(f"{name} must be at least {smallest}, got {count}")
+    check_count("window", window, smallest=0)
+    check_count("block", block, smallest=1)
