@@ -46,7 +46,7 @@ def dependents(discourse, head):
 def test_a_discourse_is_three_clauses_of_19_to_31_tokens():
     lengths = [len(discourse.tokens) for discourse in DISCOURSES]
     assert (min(lengths), max(lengths)) == (19, 31)
-    assert statistics.mean(lengths) == pytest.approx(24.9, abs=0.3)
+    assert statistics.mean(lengths) == pytest.approx(25.5, abs=0.3)
     for discourse in DISCOURSES:
         assert (discourse.tokens[0], discourse.tokens[-2:]) == ("[CLS]", (".", "[SEP]"))
         assert discourse.tokens.count(".") == 3
@@ -54,7 +54,7 @@ def test_a_discourse_is_three_clauses_of_19_to_31_tokens():
 
 
 def test_the_vocabulary_is_small_and_all_of_it_is_used():
-    assert len(VOCABULARY) == len(set(VOCABULARY)) == 109
+    assert len(VOCABULARY) == len(set(VOCABULARY)) == 111
     assert VOCABULARY[:4] == ("[PAD]", "[CLS]", "[SEP]", "[MASK]")
     written = {token for discourse in DISCOURSES for token in discourse.tokens}
     assert written == set(VOCABULARY) - {"[PAD]", "[MASK]"}
@@ -94,6 +94,7 @@ FITS = {  # relation: tags of the word, tags of its head
     "amod": ({"ADJ"}, {"NOUN"}),
     "relcl": ({"VERB"}, {"NOUN"}),
     "aux": ({"AUX"}, {"VERB"}),
+    "advmod": ({"ADV"}, {"VERB"}),
     "cc": ({"CONJ"}, {"VERB"}),
     "xcomp": ({"ADJ"}, {"VERB"}),
     "poss": ({"PRON"}, {"NOUN"}),
@@ -154,8 +155,15 @@ def test_agent_and_patient_are_told_by_the_voice():
         assert (subject, other) == tuple(i for i, token in enumerate(discourse.tokens) if token in NAMES)
         assert discourse.passive == ("by" in discourse.tokens) == (discourse.agent == other)
         assert word(discourse, discourse.agent) != word(discourse, discourse.patient)
-        forms = map(participle if discourse.passive else s_form, FEELING_AFTER)
-        assert word(discourse, discourse.deed) in forms
+        simple = word(discourse, discourse.deed - 1) in NAMES
+        assert word(discourse, discourse.deed) in map(s_form if simple else participle, FEELING_AFTER)
+
+
+def test_a_deed_in_six_words_has_its_agent_at_either_end_equally_often():
+    long = [discourse for discourse in DISCOURSES if abs(discourse.agent - discourse.patient) == 4]
+    assert {(min(d.agent, d.patient), max(d.agent, d.patient)) for d in long} == {(1, 5)}
+    assert len(long) / len(DISCOURSES) == pytest.approx(0.8, abs=0.045)  # 5 σ of 2000
+    assert statistics.mean(d.agent == 1 for d in long) == pytest.approx(0.5, abs=0.063)  # 5 σ of 1600
 
 
 def test_the_pronoun_means_a_name_of_its_gender_and_the_agent_if_both_are():
@@ -208,8 +216,7 @@ def test_a_seed_makes_the_same_discourses_and_a_generator_the_next_ones(unchecke
 
 def test_the_discourse_of_a_seed_stays_what_it_is():
     assert str(make_discourses(1, 0)[0]) == (
-        "[CLS] ivan rescues maya . several dancers whom a coach judges coach everybody . "
-        "so she seems grateful about her kettle . [SEP]"
+        "[CLS] rosa rewards adam . the cook visits a young guide . so he seems happy about his whistle . [SEP]"
     )
 
 

@@ -21,7 +21,7 @@ def test_a_fifth_is_chosen_and_of_it_80_percent_are_hidden_10_replaced_and_10_ke
     assert asked.sum() / WORDS.sum() == pytest.approx(0.2, abs=0.01)  # 5 σ of 46 000 words
     hidden, kept = inputs[asked] == MASK, inputs[asked] == IDS[asked]
     assert hidden.double().mean().item() == pytest.approx(0.8, abs=0.02)  # 5 σ of 9 000
-    assert kept.double().mean().item() == pytest.approx(0.1 + 0.1 / 105, abs=0.016)
+    assert kept.double().mean().item() == pytest.approx(0.1 + 0.1 / 107, abs=0.016)
     replaced = inputs[asked][~hidden & ~kept]
     assert replaced.unique().tolist() == list(range(MASK + 1, len(VOCABULARY)))
 
@@ -55,8 +55,8 @@ def test_nothing_to_hide_gives_nothing():
     [
         (lambda: mask_tokens(IDS, 0, share=1.5), ValueError, "share must lie between 0 and 1, got 1.5"),
         (lambda: mask_tokens(IDS, 0, share=float("nan")), ValueError, "share must lie between 0 and 1, got nan"),
-        (lambda: mask_tokens(IDS + 100, 0), ValueError, "ids must lie between 0 and 108, got 100 to"),
-        (lambda: mask_tokens(IDS - 1, 0), ValueError, "ids must lie between 0 and 108, got -1 to"),
+        (lambda: mask_tokens(IDS + 100, 0), ValueError, "ids must lie between 0 and 110, got 100 to"),
+        (lambda: mask_tokens(IDS - 1, 0), ValueError, "ids must lie between 0 and 110, got -1 to"),
         (lambda: mask_tokens(IDS.float(), 0), TypeError, "ids must be whole numbers, got torch.float32"),
         (lambda: mask_tokens(IDS, 1.5), TypeError, "seed must be a whole number or a torch.Generator, got 1.5"),
     ],

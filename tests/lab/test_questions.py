@@ -73,8 +73,8 @@ def test_nobody_asked_gives_no_answers():
 def test_answers_that_are_no_words_are_refused(unchecked):
     with pytest.raises(ValueError, match=r"words must be one id for each of 25 discourses, got \(3,\)"):
         QUESTIONS["object"].grade(FEW, torch.zeros(3, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"words must lie between 0 and 108, got \[109\]"):
-        QUESTIONS["object"].grade(FEW[:1], torch.tensor([109]))
+    with pytest.raises(ValueError, match=r"words must lie between 0 and 110, got \[111\]"):
+        QUESTIONS["object"].grade(FEW[:1], torch.tensor([111]))
 
 
 @pytest.mark.usefixtures("unchecked")

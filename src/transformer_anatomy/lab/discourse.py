@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-TAGS = ("DET", "ADJ", "NOUN", "NAME", "VERB", "ADP", "PRON", "AUX", "CONJ", "PUNCT")
+TAGS = ("DET", "ADJ", "NOUN", "NAME", "VERB", "ADP", "PRON", "AUX", "ADV", "CONJ", "PUNCT")
 RELATIONS = (
     *("root", "nsubj", "obj", "agent", "obl", "nmod", "case", "det"),
-    *("amod", "relcl", "aux", "cc", "xcomp", "poss", "punct"),
+    *("amod", "relcl", "aux", "advmod", "cc", "xcomp", "poss", "punct"),
 )
 
 

@@ -9,7 +9,8 @@ from transformer_anatomy.lab.discourse import Discourse
 from transformer_anatomy.lab.requests import as_random, check_count
 from transformer_anatomy.lab.writing import Dice, Writer
 
-P_PASSIVE = 0.5
+P_PASSIVE = 0.4
+P_PERFECT = 2 / 3  # Of the active: as often as the passive, and as long, so that no position tells the agent.
 P_PLACE = 0.4  # The deed happens somewhere.
 P_PLURAL = 0.5
 P_USUAL = 0.8  # A subject does what it usually does; otherwise any verb, that one among them.
@@ -45,14 +46,18 @@ def write_discourse(dice: Dice, text: Writer) -> Discourse:
 
 
 def _write_deed(dice: Dice, text: Writer, start: int) -> tuple[str, str, str, dict]:
-    """`clara tricks omar` or `omar is tricked by clara`, perhaps somewhere."""
+    """`clara tricks omar`, `clara has just tricked omar` or `omar is tricked by clara`, perhaps somewhere."""
     passive = dice.happens(P_PASSIVE)
+    perfect = not passive and dice.happens(P_PERFECT)
     first = dice.pick(lexicon.NAMES)
-    subject = text.add(first, "NAME", "nsubj")
-    auxiliary = [text.add("is", "AUX", "aux")] if passive else []
+    before = [text.add(first, "NAME", "nsubj")]
+    if passive or perfect:
+        before.append(text.add("is" if passive else "has", "AUX", "aux"))
+    if perfect:
+        before.append(text.add("just", "ADV", "advmod"))
     deed = dice.pick(tuple(lexicon.FEELING_AFTER))
-    form = lexicon.participle(deed) if passive else lexicon.s_form(deed)
-    verb = text.add(form, "VERB", "root", subject, *auxiliary, head=start)
+    form = lexicon.participle(deed) if passive or perfect else lexicon.s_form(deed)
+    verb = text.add(form, "VERB", "root", *before, head=start)
     case = [text.add("by", "ADP", "case")] if passive else []
     second = dice.pick([name for name in lexicon.NAMES if name != first])
     other = text.add(second, "NAME", "agent" if passive else "obj", *case, head=verb)
@@ -61,7 +66,7 @@ def _write_deed(dice: Dice, text: Writer, start: int) -> tuple[str, str, str, di
         article = text.add(dice.pick(lexicon.ARTICLES[False]), "DET", "det")
         text.add(dice.pick(lexicon.PLACES), "NOUN", "obl", where, article, head=verb)
     text.add(".", "PUNCT", "punct", head=verb)
-    agent, patient = (other, subject) if passive else (subject, other)
+    agent, patient = (other, before[0]) if passive else (before[0], other)
     names = (second, first) if passive else (first, second)
     return deed, *names, {"agent": agent, "patient": patient, "deed": verb, "passive": passive}
 

@@ -28,22 +28,8 @@ PREPOSITIONS = ("beside", "near", "beyond", "opposite")
 ADJECTIVES = ("tall", "quiet", "clever", "brave", "young")
 ARTICLES = {False: ("the", "a"), True: ("the", "several")}  # by plural
 CONNECTIVES = ("so", "yet")
-_LITTLE_WORDS = (
-    "the",
-    "a",
-    "several",
-    "whom",
-    "is",
-    "by",
-    ".",
-    "she",
-    "he",
-    "her",
-    "his",
-    "seems",
-    "about",
-    "everybody",
-)
+_ARTICLES_AND_PRONOUNS = ("the", "a", "several", "whom", "everybody", "she", "he", "her", "his")
+_LITTLE_WORDS = (*_ARTICLES_AND_PRONOUNS, "is", "has", "just", "by", "seems", "about", ".")
 
 
 def s_form(word: str) -> str:
@@ -52,7 +38,7 @@ def s_form(word: str) -> str:
 
 
 def participle(verb: str) -> str:
-    """The form of a passive: `rescue` gives `rescued`."""
+    """The form after "is" and "has": `rescue` gives `rescued`."""
     return verb + ("d" if verb.endswith("e") else "ed")
 
 
