@@ -1,21 +1,20 @@
 """`examine`: what is wrong with a model, told from one pass forward and one pass backward."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from transformer_anatomy.instruments.health import signals, structure
-from transformer_anatomy.instruments.health.figures import LayerFigures, layer_figures, similarity
-from transformer_anatomy.instruments.health.finding import Finding
-from transformer_anatomy.instruments.health.observation import Observation, Observer
+from transformer_anatomy.instruments.health.arguments import check_arguments, check_value
+from transformer_anatomy.instruments.health.diagnosis import diagnose
+from transformer_anatomy.instruments.health.figures import layer_figures
+from transformer_anatomy.instruments.health.observer import Observer
 from transformer_anatomy.instruments.health.preserved import preserved
 from transformer_anatomy.instruments.health.report import HealthReport
-from transformer_anatomy.instruments.health.stacks import Layer, find_stacks
+from transformer_anatomy.instruments.health.stacks import find_stacks
+from transformer_anatomy.instruments.health.steps import badly_updated
 from transformer_anatomy.instruments.updates import try_step
-
-GROWTH = 10.0  # a stream that grows so much makes its attention sharp, not the other way round
 
 
 def examine(
@@ -32,71 +31,20 @@ def examine(
     Raises `TypeError` for what is no module or no scalar loss, `ValueError` for a loss without gradient and for a
     compiled or scripted model. What `loss` raises passes through.
     """
-    _check(model)
+    check_arguments(model, loss, optimizer)
     stacks = find_stacks(model)
     with preserved(model):
-        observer = Observer(model, {layer.path for stack in stacks for layer in stack})
+        observer = Observer(model, stacks)
         with torch.enable_grad():
             with observer:
                 value = loss(model)
-            _check_loss(value)
-            if math.isfinite(value.item()):
+            check_value(value, model)
+            finite = math.isfinite(value.item())
+            if finite:
                 value.backward()
-        batch_first = all(getattr(module, "batch_first", True) for module in model.modules())
-        updates = try_step(model, optimizer) if optimizer is not None else {}
-        figures = [
-            [
-                layer_figures(layer, observer.seen, value.item(), batch_first=batch_first, updates=updates)
-                for layer in stack
-            ]
-            for stack in stacks
-        ]
-        findings = list(_diagnose(model, stacks, figures, observer.seen, value.item(), batch_first, updates))
+        updates = try_step(model, optimizer) if optimizer is not None and finite else {}
+        figures = [[layer_figures(layer, observer.seen, value.item(), updates) for layer in stack] for stack in stacks]
+        findings = list(diagnose(model, stacks, figures, observer.seen, value.item()))
+        if updates and all(finding.fault != "non-finite" for finding in findings):
+            findings += badly_updated(model, updates, optimizer)
     return HealthReport(value.item(), tuple(map(tuple, figures)), tuple(findings))
-
-
-def _diagnose(
-    model: nn.Module,
-    stacks: list[list[Layer]],
-    figures: list[list[LayerFigures]],
-    seen: Observation,
-    loss: float,
-    batch_first: bool,
-    updates: dict[str, float],
-) -> Iterator[Finding]:
-    yield from structure.masked_out(seen)
-    broken = list(structure.non_finite(model, seen, loss))
-    yield from broken
-    for stack in stacks:
-        yield from structure.shared(stack)
-    if broken:  # The other figures mean nothing any more.
-        return
-    yield from structure.unused(model)
-    for stack, layers in zip(stacks, figures, strict=True):
-        entering = seen.inputs.get(stack[0].path)
-        yield from signals.collapsed(layers, similarity(entering, batch_first=batch_first))
-        size = entering.float().square().mean().sqrt().item() if entering is not None and entering.numel() else None
-        gradient, attention = list(signals.exploding(layers, size)), list(signals.saturated(layers))
-        grown = (signals.growth(layers, size) or 0.0) > GROWTH
-        yield from [*gradient, *attention] if grown else [*attention, *gradient]
-        yield from signals.dead(layers, seen)
-        yield from signals.vanishing(stack, layers)
-    yield from signals.badly_updated(model, updates)
-
-
-def _check(model: object) -> None:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    for path, module in model.named_modules():
-        compiled = hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
-        if compiled or isinstance(module, torch.jit.ScriptModule):
-            where = f"its part {path!r}" if path else "it"
-            raise ValueError(f"model must not be compiled or scripted, {where} is: examine the model that was compiled")
-
-
-def _check_loss(value: object) -> None:
-    if not isinstance(value, Tensor) or value.numel() != 1:
-        came = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise TypeError(f"loss must return a scalar tensor, got {came}")
-    if not value.requires_grad:
-        raise ValueError("loss must depend on parameters that require gradients; it carries no gradient")

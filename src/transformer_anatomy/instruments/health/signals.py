@@ -3,50 +3,65 @@
 import math
 from collections.abc import Iterator
 
-import torch
-from torch import nn
-
 from transformer_anatomy.instruments.health import thresholds as at
-from transformer_anatomy.instruments.health.figures import LayerFigures, below
+from transformer_anatomy.instruments.health.figures import LayerFigures, below, is_inside
 from transformer_anatomy.instruments.health.finding import Finding
+from transformer_anatomy.instruments.health.flow import Flow
+from transformer_anatomy.instruments.health.numerals import percent_text, value_text
 from transformer_anatomy.instruments.health.observation import Observation
 from transformer_anatomy.instruments.health.stacks import Layer
 from transformer_anatomy.instruments.norms import norm
 
 
-def collapsed(stack: list[LayerFigures], entering: float | None) -> Iterator[Finding]:
+def collapsed(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
     """The first layer whose output is the same for all tokens, though different tokens came in."""
+    entering = seen.flows.get(stack[0].path, Flow()).similarity_in
     if entering is None or 1 - entering < at.DISTINCT_INPUT_DISTANCE:
         return
     for layer in stack:
         if layer.similarity is not None and 1 - layer.similarity < at.COLLAPSED_DISTANCE:
-            alike = f"the mean cosine between its tokens is 1 - {1 - layer.similarity:.0e}; {entering:.2f} came in"
-            yield Finding("collapsed", layer.path, alike)
+            alike = f"its tokens are all alike: their mean cosine is 1 − {value_text(max(0.0, 1 - layer.similarity))}"
+            yield Finding("collapsed", layer.path, f"{alike}, while {value_text(entering)} came into {stack[0].path}")
             return
 
 
-def exploding(stack: list[LayerFigures], entering: float | None) -> Iterator[Finding]:
-    """The layer on which most hangs, in a stack through which the stream or the gradient grows without bound."""
-    grown, ratio = growth(stack, entering), _layer_ratio(stack)
+def exploding(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
+    """The layer with the largest gradient, in a stack through which the stream or the gradient grows without bound."""
     evidence = []
-    if grown is not None and grown > at.EXPLODING_STREAM_GROWTH:
-        evidence.append(f"the stream grows {grown:.0f}-fold through the stack")
+    growth = total_growth(stack)
+    normed = any(is_inside(place, layer.path) for layer in stack for place in seen.normed)
+    if growth > at.EXPLODING_STREAM_GROWTH and not normed:
+        evidence.append(f"no layer holds a norm, and the stream grows {value_text(growth)}-fold through the stack")
+    ratio = _layer_ratio(stack)
     if ratio is not None and ratio > at.EXPLODING_LAYER_RATIO:
-        evidence.append(f"the gradient of {stack[0].path} is {ratio:.0f} times that of {stack[-1].path}")
-    relative = {layer.path: layer.relative_gradient for layer in stack if layer.relative_gradient is not None}
-    steepest = max(relative, key=relative.get, default=stack[0].path)
-    if evidence and relative.get(steepest, math.inf) > at.EXPLODING_RELATIVE_GRADIENT:
-        if relative:
-            evidence.append(f"gradient · weights / loss is {relative[steepest]:.0f}, usual are 2 to 20")
-        yield Finding("exploding", steepest, "; ".join(evidence))
+        times = f"{value_text(ratio)} times that of {stack[-1].path}"
+        evidence.append(f"the gradient of {stack[0].path} is {times}")
+    if evidence:
+        steepest = max(stack, key=lambda layer: layer.gradient or 0.0)
+        yield Finding("exploding", steepest.path, "; ".join(evidence))
 
 
-def saturated(stack: list[LayerFigures]) -> Iterator[Finding]:
-    """The layer whose attention is nearest to copying single tokens, if too near."""
-    sharpest = min(stack, key=lambda layer: math.inf if layer.entropy is None else layer.entropy)
-    if sharpest.entropy is not None and sharpest.entropy < at.SATURATED_ENTROPY:
-        share = f"the mean entropy of its attention is {100 * sharpest.entropy:.1f} % of that of uniform attention"
-        yield Finding("saturated", sharpest.path, f"{share}: almost every query reads a single key")
+def saturated(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
+    """The first layer, if its scores are so far apart as only their scale makes them, or the sharpest, at any rate."""
+    attending = [(layer, _spread(layer, seen)) for layer in stack if layer.entropy is not None]
+    if not attending:
+        return
+    first, sharpest = attending[0], min(attending, key=lambda pair: pair[0].entropy)
+    copying = sharpest[0].entropy < at.COPYING_ENTROPY and sharpest[1] > at.COPYING_SPREAD
+    if first[0].entropy < at.SATURATED_ENTROPY and first[1] > at.SATURATED_SPREAD and not copying:
+        sharpest = first
+    elif not copying:
+        return
+    layer, spread = sharpest
+    share = f"the entropy of its attention is {percent_text(layer.entropy)} of that of uniform attention"
+    wide = f"the quartiles of a query's scores lie {value_text(spread)} apart, at the start 1 to 2 are usual"
+    yield Finding("saturated", layer.path, f"most of a query's weight is on few keys: {share}; {wide}")
+
+
+def _spread(layer: LayerFigures, seen: Observation) -> float:
+    return max(
+        (figures.spread for figures in below(seen.maps, layer.path) if not math.isnan(figures.spread)), default=0
+    )
 
 
 def dead(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
@@ -54,54 +69,34 @@ def dead(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
     for layer in stack:
         n_tokens = min(below(seen.n_tokens, layer.path), default=0)
         if layer.dead is not None and layer.dead >= at.DEAD_SHARE and n_tokens >= at.DEAD_MIN_TOKENS:
-            yield Finding(
-                "dead", layer.path, f"{100 * layer.dead:.0f} % of its neurons fired for none of {n_tokens} tokens"
-            )
+            share = f"{percent_text(layer.dead)} of its ReLU neurons fired for none of {n_tokens:,} tokens"
+            yield Finding("dead", layer.path, share)
 
 
-def vanishing(stack: list[Layer], figures: list[LayerFigures]) -> Iterator[Finding]:
+def vanishing(stack: list[Layer], figures: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
     """A first layer that hardly learns beside the last, or matrices that do beside the rest of their layer."""
     ratio = _layer_ratio(figures)
     if ratio is not None and ratio < at.VANISHING_LAYER_RATIO:
-        yield Finding("vanishing", figures[0].path, f"its gradient is {ratio:.0e} of that of {figures[-1].path}")
+        times = f"{value_text(ratio)} times that of {figures[-1].path}"
+        yield Finding("vanishing", figures[0].path, f"its gradient is only {times}")
     faint = {}
     for (path, module), layer in zip(stack, figures, strict=True):
+        if below(seen.maps, path) and layer.entropy is None:
+            continue  # Where a query has one key to choose from, queries and keys learn nothing, and rightly so.
         for name, p in module.named_parameters():
             if p.dim() > 1 and p.grad is not None and layer.gradient:
                 share = norm([p.grad]) / layer.gradient
-                if share < at.VANISHING_MATRIX_RATIO:
+                if 0 < share < at.VANISHING_MATRIX_RATIO:  # 0 is a closed gate, not a faint signal
                     faint[f"{path}.{name}"] = share
     if faint:
         least = min(faint, key=faint.get)
-        evidence = (
-            f"its gradient is {faint[least]:.0e} of that of its layer; so faint are {len(faint)} matrices of the stack"
-        )
-        yield Finding("vanishing", least, evidence)
+        many = f"; {len(faint)} matrices of the stack are so faint" if len(faint) > 1 else ""
+        yield Finding("vanishing", least, f"its gradient is only {value_text(faint[least])} of that of its layer{many}")
 
 
-def badly_updated(model: nn.Module, updates: dict[str, float]) -> Iterator[Finding]:
-    """The matrices that a step of the optimiser moves most and least, if too much or too little."""
-    matrices = {path: ratio for path, ratio in updates.items() if model.get_parameter(path).dim() > 1}
-    trained = {path: ratio for path, ratio in matrices.items() if model.get_parameter(path).grad is not None}
-    if not trained:
-        return
-    most, least = max(trained, key=trained.get), min(trained, key=trained.get)
-    if trained[most] > at.LARGE_UPDATE:
-        yield Finding(
-            "update-too-large", most, f"one step changes it by {trained[most]:.1e} of its size; 1e-3 is usual"
-        )
-    spacing = torch.finfo(model.get_parameter(least).dtype).eps
-    if trained[least] < at.SMALL_UPDATE_SPACINGS * spacing:
-        yield Finding(
-            "update-too-small",
-            least,
-            f"one step changes it by {trained[least]:.1e} of its size, numbers are {spacing:.0e} apart",
-        )
-
-
-def growth(stack: list[LayerFigures], entering: float | None) -> float | None:
-    sizes = [layer.size for layer in stack if layer.size is not None]
-    return max(sizes) / entering if sizes and entering else None
+def total_growth(stack: list[LayerFigures]) -> float:
+    """How many times as large the stream leaves the layers that keep its shape."""
+    return math.prod(layer.growth for layer in stack if layer.growth is not None)
 
 
 def _layer_ratio(stack: list[LayerFigures]) -> float | None:

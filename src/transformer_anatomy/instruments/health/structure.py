@@ -6,26 +6,32 @@ from collections.abc import Iterator
 from torch import nn
 
 from transformer_anatomy.instruments.health import thresholds as at
+from transformer_anatomy.instruments.health.figures import is_inside
 from transformer_anatomy.instruments.health.finding import Finding
-from transformer_anatomy.instruments.health.observation import Observation
+from transformer_anatomy.instruments.health.numerals import value_text
+from transformer_anatomy.instruments.health.observation import Observation, what_is_wrong
 from transformer_anatomy.instruments.health.stacks import Layer
 
 
 def non_finite(model: nn.Module, seen: Observation, loss: float) -> Iterator[Finding]:
-    """Weights that are not finite; else the first module that made such a number; else the loss alone."""
-    broken = {path: (~p.detach().isfinite()).sum().item() for path, p in model.named_parameters()}
-    for path, count in broken.items():
-        if count:
-            yield Finding(
-                "non-finite", path, f"{count} of its {model.get_parameter(path).numel()} weights are NaN or infinite"
-            )
-    if any(broken.values()):
+    """Weights that are not finite; else the first module that made such a number; else the loss or a gradient alone."""
+    broken = [path for path, p in model.named_parameters() if what_is_wrong(p.detach())]
+    for path in broken:
+        p = model.get_parameter(path).detach()
+        yield Finding("non-finite", path, f"{(~p.isfinite()).sum().item():,} of its {p.numel():,} weights are NaN or ∞")
+    if broken:
         return
-    if seen.non_finite is not None:
-        came = "what it was given does, too" if seen.non_finite_input else "what it was given does not"
-        yield Finding("non-finite", seen.non_finite, f"its output is the first that holds NaN or infinity; {came}")
+    gradients = [path for path, p in model.named_parameters() if p.grad is not None and what_is_wrong(p.grad)]
+    made = next(iter(seen.non_finite.items()), None)
+    # An infinity that reaches neither the loss nor a gradient is a mask, as modules that make biases return it.
+    if made is not None and (not math.isfinite(loss) or gradients or "NaN" in made[1]):
+        yield Finding("non-finite", *made)
     elif not math.isfinite(loss):
-        yield Finding("non-finite", "", f"the loss is {loss}, though the output of every module is finite")
+        came = f"the loss is {value_text(loss)}, though the output of every module is finite"
+        yield Finding("non-finite", "", came)
+    elif gradients:
+        many = f"; so do those of {len(gradients) - 1} more parameters" if len(gradients) > 1 else ""
+        yield Finding("non-finite", gradients[0], f"its gradient holds NaN or ∞, though the loss is finite{many}")
 
 
 def masked_out(seen: Observation) -> Iterator[Finding]:
@@ -53,11 +59,7 @@ def unused(model: nn.Module) -> Iterator[Finding]:
     places = [*model.named_modules(), *model.named_parameters()]
     for path, place in places:
         mine = [place] if isinstance(place, nn.Parameter) else [p for p in place.parameters() if p.requires_grad]
-        if mine and all(id(p) in silent for p in mine) and not any(_inside(path, outer) for outer in reported):
+        if mine and all(id(p) in silent for p in mine) and not any(is_inside(path, outer) for outer in reported):
             reported.append(path)
             parameters = "parameter" if len(mine) == 1 else "parameters"
             yield Finding("unused", path, f"no gradient arrived at its {len(mine)} {parameters}")
-
-
-def _inside(path: str, outer: str) -> bool:
-    return outer == "" or path == outer or path.startswith(f"{outer}.")
