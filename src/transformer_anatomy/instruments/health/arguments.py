@@ -16,7 +16,7 @@ def check_arguments(model: object, loss: object, optimizer: object) -> None:
         if compiled or isinstance(module, torch.jit.ScriptModule):
             where = f"its part {path!r}" if path else "it"
             raise ValueError(f"model must not be compiled or scripted, {where} is: examine the model that was compiled")
-    for path, p in model.named_parameters():
+    for path, p in (*model.named_parameters(), *model.named_buffers()):
         if is_lazy(p) or p.is_meta:
             raise ValueError(f"model must hold numbers, its {path!r} has none yet: {'lazy' if is_lazy(p) else 'meta'}")
     if optimizer is not None:

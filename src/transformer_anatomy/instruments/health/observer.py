@@ -35,12 +35,13 @@ class Observer(TorchDispatchMode):
 
     def __enter__(self) -> "Observer":
         for path, module in self.model.named_modules():
-            if isinstance(module, Tap):  # A watched tap of weights would form the whole map.
-                if path.endswith("mixed"):
-                    self._handles.append(module.register_forward_hook(self._mixed(path.rpartition(".")[0])))
-                continue
-            self._handles.append(module.register_forward_pre_hook(self._enter(path), with_kwargs=True))
-            self._handles.append(module.register_forward_hook(self._leave(path), with_kwargs=True, always_call=True))
+            if not isinstance(module, Tap):  # A watched tap of weights would form the whole map.
+                self._handles += [
+                    module.register_forward_pre_hook(partial(self._enter, path), with_kwargs=True),
+                    module.register_forward_hook(partial(self._leave, path), with_kwargs=True, always_call=True),
+                ]
+            elif path.endswith("mixed"):
+                self._handles.append(module.register_forward_hook(partial(self._mixed, path.rpartition(".")[0])))
         return super().__enter__()
 
     def __exit__(self, *exception) -> None:
@@ -78,35 +79,25 @@ class Observer(TorchDispatchMode):
     def _attending(self) -> bool:
         return any("att" in type(self.model.get_submodule(path)).__name__.lower() for path in self._running)
 
-    def _mixed(self, path: str):
+    def _mixed(self, path: str, tap: Tap, inputs: tuple, mixed: Tensor) -> None:
         """Ours lets a query that may attend to nothing see everything inside the kernel and erases what it read."""
+        with _disable_current_modes():
+            blind = (mixed.detach() == 0).all(dim=-1).flatten(start_dim=1).float().mean(dim=1)
+            if blind.numel():
+                self.seen.add_map(path, MapFigures(math.nan, math.nan, blind.max().item()))
 
-        def look(tap: Tap, inputs: tuple, mixed: Tensor) -> None:
-            with _disable_current_modes():
-                blind = (mixed.detach() == 0).all(dim=-1).flatten(start_dim=1).float().mean(dim=1)
-                if blind.numel():
-                    self.seen.add_map(path, MapFigures(math.nan, math.nan, blind.max().item()))
+    def _enter(self, path: str, module: nn.Module, args: tuple, kwargs: dict) -> None:
+        self._running.append(path)
+        if path in self.layers and path not in self.seen.flows:
+            with _disable_current_modes():  # what is measured here is no part of the model
+                alike = self._alike(module) if path in self.entrances else None
+                self.seen.flows[path] = Flow.entering(first_tensor((args, kwargs)), alike)
 
-        return look
-
-    def _enter(self, path: str):
-        def enter(module: nn.Module, args: tuple, kwargs: dict) -> None:
-            self._running.append(path)
-            if path in self.layers and path not in self.seen.flows:
-                with _disable_current_modes():  # what is measured here is no part of the model
-                    alike = self._alike(module) if path in self.entrances else None
-                    self.seen.flows[path] = Flow.entering(first_tensor((args, kwargs)), alike)
-
-        return enter
-
-    def _leave(self, path: str):
-        def leave(module: nn.Module, args: tuple, kwargs: dict, output: object) -> None:
-            self._running.pop()
-            with _disable_current_modes():
-                stream = first_tensor(output)
-                if path in self.layers:
-                    self.seen.flows[path].leave(stream, self._alike(module))
-                if stream is not None and not self._is_checked(stream) and (wrong := what_is_wrong(stream)):
-                    self.seen.add_non_finite(path, wrong, first_tensor((args, kwargs)))
-
-        return leave
+    def _leave(self, path: str, module: nn.Module, args: tuple, kwargs: dict, output: object) -> None:
+        self._running.pop()
+        with _disable_current_modes():
+            stream = first_tensor(output)
+            if path in self.layers:
+                self.seen.flows[path].leave(stream, self._alike(module))
+            if stream is not None and not self._is_checked(stream) and (wrong := what_is_wrong(stream)):
+                self.seen.add_non_finite(path, wrong, first_tensor((args, kwargs)))

@@ -11,27 +11,30 @@ from torch import nn
 def preserved(model: nn.Module) -> Iterator[None]:
     """Afterwards `model` has its weights, gradients, buffers and mode again, and PyTorch its random state.
 
-    Whatever happens inside. Inside, no parameter has a gradient.
+    Whatever happens inside. There, no parameter has a gradient, and buffers are copies.
     """
     gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
-    tensors = [(tensor, tensor._version, tensor.detach().clone()) for tensor in (*model.parameters(), *model.buffers())]
+    tensors = [(tensor, tensor.detach().clone()) for tensor in (*model.parameters(), *model.buffers())]
     buffers = [(module, dict(module._buffers)) for module in model.modules()]
     modes = [(module, module.training) for module in model.modules()]
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     for parameter, _ in gradients:
         parameter.grad = None
+    copies = {id(buffer): buffer.detach().clone() for buffer in model.buffers()}
+    for module, named in buffers:
+        module._buffers.update({name: copies[id(buffer)] for name, buffer in named.items() if buffer is not None})
     try:
         with torch.random.fork_rng(devices=devices):
             yield
     finally:
         for parameter, gradient in gradients:
             parameter.grad = gradient
-        for module, named in buffers:  # a pass may put a new tensor in the place of a buffer
+        for module, named in buffers:
             module._buffers.clear()
             module._buffers.update(named)
         with torch.no_grad():
-            for tensor, version, before in tensors:
-                if tensor._version != version:  # a needless copy would spoil graphs that the tensor is part of
+            for tensor, before in tensors:
+                if not torch.equal(tensor, before):  # a needless copy would spoil graphs that the tensor is part of
                     tensor.copy_(before)
         for module, training in modes:
             module.training = training

@@ -55,6 +55,8 @@ def shared(stack: list[Layer]) -> Iterator[Finding]:
 def unused(model: nn.Module) -> Iterator[Finding]:
     """Trainable parameters at which no gradient arrived, named by the outermost module that holds no other."""
     silent = {id(p) for p in model.parameters() if p.requires_grad and p.grad is None}
+    if not silent:
+        return
     reported: list[str] = []
     places = [*model.named_modules(), *model.named_parameters()]
     for path, place in places:
