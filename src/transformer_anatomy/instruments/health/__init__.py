@@ -55,6 +55,15 @@ def examine(
     return HealthReport(value.item(), tuple(map(tuple, figures)), tuple(findings))
 
 
+def first_non_finite(model: nn.Module, loss: Callable[[nn.Module], Tensor]) -> str:
+    """Where a NaN or an infinity first appears when `loss(model)` is computed, in words."""
+    observer = Observer(model, set())
+    with torch.no_grad(), observer:
+        value = loss(model)
+    finding = next(structure.non_finite(model, observer.seen, value.item()))
+    return f"{finding.where}: {finding.evidence}" if finding.where else finding.evidence
+
+
 def _diagnose(
     model: nn.Module,
     stacks: list[list[Layer]],
