@@ -9,16 +9,16 @@ from torch import Tensor
 from transformer_anatomy.model.arguments import check_positive
 
 States = Float[Tensor, "layer example d_model"]
-Labels = Int[Tensor, "example"]
+Labels = Int[Tensor, " example"]
 
 
 def probe_layers(
     states: States,
     labels: Labels,
-    test: Bool[Tensor, "example"],
+    test: Bool[Tensor, " example"],
     *,
     untrained: States | None = None,
-    words: Int[Tensor, "example"] | None = None,
+    words: Int[Tensor, " example"] | None = None,
     l2: float = 1e-3,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -52,7 +52,7 @@ def probe_layers(
     return table.assign(selectivity=table.accuracy - table.control) if words is not None else table
 
 
-def linear_probe(states: States, labels: Labels, test: Bool[Tensor, "example"], *, l2: float = 1e-3) -> list[float]:
+def linear_probe(states: States, labels: Labels, test: Bool[Tensor, " example"], *, l2: float = 1e-3) -> list[float]:
     """Test accuracy of multinomial logistic regression, layer by layer, on standardised states.
 
     It minimises mean cross-entropy + l2/2·‖weights‖², in float64, to convergence: what scikit-learn's
@@ -90,7 +90,7 @@ def linear_probe(states: States, labels: Labels, test: Bool[Tensor, "example"], 
     return (guesses == labels[test]).double().mean(dim=-1).tolist()
 
 
-def control_labels(labels: Labels, words: Int[Tensor, "example"], *, seed: int = 0) -> Labels:
+def control_labels(labels: Labels, words: Int[Tensor, " example"], *, seed: int = 0) -> Labels:
     """A random label for each word, drawn as often as `labels` has it: a task that only memory of words can solve."""
     generator = torch.Generator().manual_seed(seed)
     kinds, index = words.unique(return_inverse=True)
