@@ -5,69 +5,99 @@ import os
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
+
+from transformer_anatomy.lab.history import History
 
 
 def save_checkpoint(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, run: dict, history: list[dict]
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, history: History, settings: dict[str, object]
 ) -> None:
     """Write the state of a run after its latest step. An interrupted write leaves the older file as it was."""
     tensors = {f"model.{name}": tensor for name, tensor in _state(model).items()}
+    tensors["history"] = torch.tensor(history.rows, dtype=torch.float64)
     numbers: dict[str, dict[str, object]] = {}
     for index, state in optimizer.state_dict()["state"].items():
         for name, value in state.items():
-            if isinstance(value, torch.Tensor):
+            if isinstance(value, Tensor):
                 tensors[f"optimizer.{index}.{name}"] = value
             else:
-                numbers.setdefault(str(index), {})[name] = value
-    metadata = {"run": json.dumps(run), "history": json.dumps(history), "numbers": json.dumps(numbers)}
+                numbers.setdefault(index, {})[name] = value
+    metadata = {
+        "settings": json.dumps(_described(settings, model, optimizer)),
+        "figures": json.dumps(history.figures),
+        "numbers": json.dumps(numbers),
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
-    save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, partial, metadata)
+    # Copies, because tensors that share memory would be refused.
+    save_file({name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}, partial, metadata)
     os.replace(partial, path)
 
 
-def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, run: dict) -> list[dict]:
+def load_checkpoint(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, settings: dict[str, object]
+) -> History:
     """Bring `model` and `optimizer` to where the run stood; returns its history.
 
-    Raises `ValueError` when the checkpoint is of a run with other settings or of a model with other parameters.
+    Raises `ValueError`, and changes nothing, for a file that is damaged or was not written by `fit`, and for a run with
+    other settings or a model with other tensors.
     """
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata() or {}
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
-    if "run" not in metadata:
-        raise ValueError(f"checkpoint {path} was not written by fit")
-    other = {name: value for name, value in json.loads(metadata["run"]).items() if run.get(name) != value}
-    if other:
-        differences = ", ".join(f"{name} = {value!r} there, {run.get(name)!r} here" for name, value in other.items())
-        raise ValueError(f"checkpoint {path} is of another run: {differences}; delete it or name another")
-    _load_model(path, model, tensors)
-    state: dict[int, dict[str, object]] = {}
-    for name, tensor in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind == "optimizer":
-            index, _, field = rest.partition(".")
-            state.setdefault(int(index), {})[field] = tensor
-    for index, fields in json.loads(metadata["numbers"]).items():
-        state.setdefault(int(index), {}).update(fields)
+    tensors, metadata = _read(path)
+    _check_settings(path, metadata["settings"], _described(settings, model, optimizer))
+    ours, theirs = _state(model), _part(tensors, "model")
+    shapes = [{(name, t.shape, t.dtype) for name, t in state.items()} for state in (ours, theirs)]
+    if wrong := sorted({name for name, *_ in shapes[0] ^ shapes[1]}):
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise ValueError(f"checkpoint {path} is of another model: {', '.join(wrong[:3])}{more} differ")
+    state: dict[int, dict[str, object]] = {int(index): fields for index, fields in metadata["numbers"].items()}
+    for place, tensor in _part(tensors, "optimizer").items():
+        index, _, name = place.partition(".")
+        state.setdefault(int(index), {})[name] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    return json.loads(metadata["history"])
-
-
-def _load_model(path: Path, model: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
-    ours = _state(model)
-    theirs = {name.partition(".")[2]: tensor for name, tensor in tensors.items() if name.startswith("model.")}
-    shapes = [{(name, tuple(tensor.shape)) for name, tensor in state.items()} for state in (ours, theirs)]
-    wrong = {name for name, _ in shapes[0] ^ shapes[1]}
-    if wrong:
-        raise ValueError(f"checkpoint {path} is of another model: {', '.join(sorted(wrong)[:3])} differ")
     with torch.no_grad():
         for name, tensor in ours.items():
             tensor.copy_(theirs[name])
+    rows = [(int(step), *row) for step, *row in tensors["history"].tolist()]
+    return History(rows, {int(step): figures for step, figures in metadata["figures"].items()})
 
 
-def _state(model: nn.Module) -> dict[str, torch.Tensor]:
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, dict]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
+            metadata = file.metadata() or {}
+    except SafetensorError as error:
+        message = f"checkpoint {path} is damaged or no safetensors file ({error}); delete it or name another"
+        raise ValueError(message) from None
+    if "history" not in tensors or not {"settings", "figures", "numbers"} <= metadata.keys():
+        raise ValueError(f"checkpoint {path} was not written by fit; name another file")
+    return tensors, {name: json.loads(text) for name, text in metadata.items()}
+
+
+def _described(settings: dict[str, object], model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, object]:
+    """What must not change in the middle of a run, as it reads in a file."""
+    known = {**settings, "optimizer": type(optimizer).__name__}
+    for index, group in enumerate(optimizer.param_groups):
+        of = f" of group {index}" if len(optimizer.param_groups) > 1 else ""
+        known |= {f"{name}{of}": value for name, value in group.items() if name not in ("params", "lr")}
+    known["frozen"] = [name for name, p in model.named_parameters() if not p.requires_grad]
+    return json.loads(json.dumps(known, default=repr))
+
+
+def _check_settings(path: Path, there: dict[str, object], here: dict[str, object]) -> None:
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    if names:
+        differences = ", ".join(f"{name} = {there.get(name)!r} there, {here.get(name)!r} here" for name in names)
+        raise ValueError(f"checkpoint {path} is of another run: {differences}; delete it or name another")
+
+
+def _part(tensors: dict[str, Tensor], kind: str) -> dict[str, Tensor]:
+    return {name.removeprefix(f"{kind}."): tensor for name, tensor in tensors.items() if name.startswith(f"{kind}.")}
+
+
+def _state(model: nn.Module) -> dict[str, Tensor]:
     """Parameters and buffers, each once, however many names it has."""
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}

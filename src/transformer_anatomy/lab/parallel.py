@@ -8,11 +8,15 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from transformer_anatomy.lab.batch import Batch, count_samples, map_tensors
+
+LAUNCHED = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}  # what torchrun tells each process
+
 
 @contextmanager
 def joined_processes(device: torch.device) -> Iterator[None]:
     """Join the processes that `torchrun` started, for as long as the block lasts; nothing to do where it did not."""
-    if "RANK" not in os.environ or dist.is_initialized():
+    if _joined() or not os.environ.keys() >= LAUNCHED:
         yield
         return
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
@@ -24,40 +28,87 @@ def joined_processes(device: torch.device) -> Iterator[None]:
 
 def rank() -> int:
     """Which of the processes this is, from 0."""
-    return dist.get_rank() if dist.is_initialized() else 0
+    return dist.get_rank() if _joined() else 0
 
 
 def n_processes() -> int:
-    return dist.get_world_size() if dist.is_initialized() else 1
+    return dist.get_world_size() if _joined() else 1
 
 
-def own_share(batch: object) -> object:
-    """The samples of `batch` that this process computes: a tensor, or tuples, lists and dicts of them.
+def own_share(batch: Batch) -> Batch:
+    """The samples of `batch` that this process computes; tensors that hold no sample each, as a mask, stay whole.
 
     Raises `ValueError` when the processes would get unequal shares, whose mean would not be the mean of the batch.
     """
-    if isinstance(batch, Tensor):
-        if batch.shape[0] % n_processes():
-            raise ValueError(f"a batch of {batch.shape[0]} cannot be shared evenly by {n_processes()} processes")
-        return batch.chunk(n_processes())[rank()] if n_processes() > 1 else batch
-    if isinstance(batch, dict):
-        return {name: own_share(part) for name, part in batch.items()}
-    if isinstance(batch, tuple | list):
-        parts = [own_share(part) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
-    return batch
+    if n_processes() == 1:
+        return batch
+    n = count_samples(batch)
+    if n % n_processes():
+        raise ValueError(f"a batch of {n} cannot be shared evenly by {n_processes()} processes")
+    share = slice(rank() * n // n_processes(), (rank() + 1) * n // n_processes())
+    return map_tensors(lambda tensor: tensor[share] if tensor.dim() and len(tensor) == n else tensor, batch)
 
 
-def average(tensors: list[Tensor]) -> None:
-    """Replace each tensor by its mean over the processes."""
-    if n_processes() == 1 or not tensors:
+def share_start(model: nn.Module, n_done: int) -> None:
+    """Let every process start from the parameters and buffers of the first.
+
+    Raises `ValueError` unless all have done the same number of steps.
+    """
+    if n_processes() == 1:
         return
-    flat = torch.cat([tensor.flatten() for tensor in tensors])
-    dist.all_reduce(flat)
-    flat /= n_processes()
-    for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
-        tensor.copy_(mean.view_as(tensor))
+    if any_process([n_done] != of_first_process([n_done])):
+        raise ValueError(
+            f"the checkpoint must lie where every process can read it; process {rank()} has {n_done} steps"
+        )
+    for tensor in (*model.parameters(), *model.buffers()):
+        dist.broadcast(tensor.detach(), 0)
 
 
 def average_gradients(model: nn.Module) -> None:
-    average([p.grad for p in model.parameters() if p.grad is not None])
+    """Replace each gradient by its mean over the processes, of which some may have none."""
+    if n_processes() == 1:
+        return
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    there = torch.tensor([p.grad is not None for p in parameters]).to(gradients[0])
+    *means, there = average(torch.cat([*(g.flatten() for g in gradients), there])).split(
+        [*(p.numel() for p in parameters), len(parameters)]
+    )
+    for p, mean, arrived in zip(parameters, means, there.tolist(), strict=True):
+        if arrived:
+            p.grad = mean.view_as(p).to(p.dtype)
+
+
+def average(tensor: Tensor) -> Tensor:
+    """The mean over the processes."""
+    if n_processes() == 1:
+        return tensor
+    total = tensor.clone()
+    dist.all_reduce(total)
+    return total / n_processes()
+
+
+def any_process(condition: bool) -> bool:
+    """Whether `condition` holds in any of the processes, so that all of them go on or none."""
+    if n_processes() == 1:
+        return condition
+    flag = torch.tensor(float(condition), device=_device())
+    dist.all_reduce(flag, dist.ReduceOp.MAX)
+    return bool(flag)
+
+
+def of_first_process(numbers: list[float]) -> list[float]:
+    """The numbers that the first process has: others may differ in the last digit, and decide otherwise."""
+    if n_processes() == 1:
+        return numbers
+    shared = torch.tensor(numbers, dtype=torch.float64, device=_device())
+    dist.broadcast(shared, 0)
+    return shared.tolist()
+
+
+def _joined() -> bool:
+    return dist.is_available() and dist.is_initialized()
+
+
+def _device() -> str:
+    return "cuda" if dist.get_backend() == "nccl" else "cpu"

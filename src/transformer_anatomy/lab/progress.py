@@ -6,9 +6,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from contextvars import ContextVar
 
 from tqdm.std import tqdm
+
+_hidden = ContextVar("_hidden", default=False)
 
 
 def progress_bar(total: int, shown: bool | None = None, **options) -> tqdm:
@@ -16,23 +18,34 @@ def progress_bar(total: int, shown: bool | None = None, **options) -> tqdm:
 
     That is a terminal or a notebook that is open; a notebook that a program runs keeps what is printed.
     """
-    in_notebook = "JPY_SESSION_NAME" in os.environ and "TRANSFORMER_ANATOMY_BOOK" not in os.environ
+    notebook = _in_notebook()
     if shown is None:
-        shown = in_notebook or sys.stderr.isatty()
-    kind = tqdm
-    if shown and in_notebook and find_spec("ipywidgets"):
-        from tqdm.notebook import tqdm as kind
-    return kind(total=total, disable=not shown, leave=False, **options)
+        opened = "JPY_SESSION_NAME" in os.environ and "TRANSFORMER_ANATOMY_BOOK" not in os.environ
+        shown = not _hidden.get() and (opened if notebook else sys.stderr.isatty())
+    if shown and notebook:
+        options |= {"file": _NotebookLine(), "ncols": 80}
+    return tqdm(total=total, disable=not shown, leave=False, **options)
+
+
+@contextmanager
+def hidden_bars() -> Iterator[None]:
+    """Inside, no bar is shown unless it is asked for: many at once would write over each other."""
+    before = _hidden.set(True)
+    try:
+        yield
+    finally:
+        _hidden.reset(before)
 
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, so that the work in hand can be finished; a second one interrupts at once.
+    """Ctrl-C sets the event, so that the work in hand can be finished, and interrupts after it; a second one at once.
 
-    Only a program's main thread can be interrupted; elsewhere the event is never set.
+    The event is never set where Ctrl-C reaches nobody: outside a program's main thread, and where it is ignored.
     """
     asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield asked
         return
 
@@ -41,8 +54,32 @@ def interruptible() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         asked.set()
 
-    before = signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGINT, ask)
     try:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
+    if asked.is_set():
+        raise KeyboardInterrupt
+
+
+class _NotebookLine:
+    """One output of a notebook, for a bar to be drawn in; empty once the bar is gone. A widget would be left behind."""
+
+    encoding = "utf-8"
+
+    def __init__(self):
+        from IPython.display import display
+
+        self._output = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def write(self, text: str) -> None:
+        self._output.update({"text/plain": text.strip()}, raw=True)
+
+    def flush(self) -> None:
+        pass
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")

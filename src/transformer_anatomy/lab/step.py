@@ -1,18 +1,27 @@
 """One step of training, and one look at the model between steps."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
-from transformer_anatomy.instruments.health import first_non_finite
-from transformer_anatomy.lab.parallel import average, average_gradients, own_share
+from transformer_anatomy.lab.batch import Batch, count_samples, map_tensors
+from transformer_anatomy.lab.diagnosis import first_broken_gradient, first_broken_output, first_broken_weight
+from transformer_anatomy.lab.parallel import (
+    any_process,
+    average,
+    average_gradients,
+    n_processes,
+    of_first_process,
+    own_share,
+    rank,
+)
+from transformer_anatomy.lab.randomness import seed_device, step_seeds
 
-Batch = object  # whatever `loss` understands: tensors, or tuples and dicts of them, samples first
 Batches = Callable[[torch.Generator], Batch]
 Loss = Callable[[nn.Module, Batch], Tensor]
-Evaluate = Callable[[nn.Module], dict[str, float]]
+Evaluate = Callable[[nn.Module], Mapping[str, float]]
 
 
 def take_step(
@@ -21,48 +30,75 @@ def take_step(
     loss: Loss,
     optimizer: torch.optim.Optimizer,
     *,
-    rate: float,
-    clip: float | None,
+    step: int,
     seed: int,
-) -> dict[str, float]:
+    clip: float | None,
+) -> tuple[float, float]:
     """One step; its loss, and the norm of its gradient before clipping.
 
-    Raises `FloatingPointError`, and leaves the weights as they were, when either is not finite.
+    What is random depends on `seed` and `step` alone. Raises `FloatingPointError` when the loss or its gradient is not
+    finite, and leaves the weights as they were, or when the step itself leaves weights that are not.
     """
     device = next(model.parameters()).device
-    batch = _move(own_share(batches(torch.Generator().manual_seed(seed))), device)
-    torch.manual_seed(seed)
-    value = loss(model.train(), batch)
-    if not value.isfinite():
-        torch.manual_seed(seed)
-        raise FloatingPointError(f"the loss is {value.item()}: {first_non_finite(model, lambda m: loss(m, batch))}")
+    data_seed, *model_seeds = step_seeds(seed, step, 1 + n_processes())
+    batch = batches(torch.Generator().manual_seed(data_seed))
+    count_samples(batch)
+    batch = map_tensors(lambda tensor: tensor.to(device), own_share(batch))
+
+    def compute() -> Tensor:
+        seed_device(device, model_seeds[rank()])
+        return loss(model, batch)
+
+    model.train()
     optimizer.zero_grad()
+    value = compute()
+    _check_loss(value)
+    finite = bool(value.isfinite())
+    if any_process(not finite):
+        where = "it is not finite in another process" if finite else first_broken_output(model, compute, batch)
+        raise FloatingPointError(f"stopped at step {step}: the loss is {value.item()}; {where}")
     value.backward()
     average_gradients(model)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), math.inf if clip is None else clip)
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    if not gradients:
+        raise ValueError("loss must depend on the parameters of model; no gradient arrived at any of them")
+    norm = nn.utils.get_total_norm(gradients)
     if not norm.isfinite():
-        broken = [name for name, p in model.named_parameters() if p.grad is not None and not p.grad.isfinite().all()]
-        raise FloatingPointError(f"the loss is finite, the gradient of {' and '.join(broken[:1])} is not")
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+        raise FloatingPointError(
+            f"stopped at step {step}: the loss is finite, its gradient is not; {first_broken_gradient(model, compute)}"
+        )
+    if clip is not None:
+        nn.utils.clip_grads_with_norm_(model.parameters(), clip, norm)
     optimizer.step()
-    mean = value.detach().clone()
-    average([mean])
-    return {"loss": mean.item(), "gradient_norm": norm.item()}
+    size = nn.utils.get_total_norm([p.detach() for p in model.parameters()])
+    if not size.isfinite() and (name := first_broken_weight(model)):
+        raise FloatingPointError(f"stopped after step {step}: it left NaN or infinity in {name}")
+    return average(value.detach()).item(), norm.item()
 
 
 def evaluated(model: nn.Module, evaluate: Evaluate) -> dict[str, float]:
     """The figures of `evaluate`, in evaluation mode and without gradients."""
     with torch.no_grad():
-        return {name: float(figure) for name, figure in evaluate(model.eval()).items()}
+        figures = evaluate(model.eval())
+    if not isinstance(figures, Mapping) or not figures:
+        raise TypeError(f"evaluate must return figures by name, such as {{'accuracy': 0.9}}, got {figures!r}")
+    return dict(zip(figures, of_first_process([float(figure) for figure in figures.values()]), strict=True))
 
 
-def _move(batch: Batch, device: torch.device) -> Batch:
-    if isinstance(batch, Tensor):
-        return batch.to(device)
-    if isinstance(batch, dict):
-        return {name: _move(part, device) for name, part in batch.items()}
-    if isinstance(batch, tuple | list):
-        parts = [_move(part, device) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
-    return batch
+@contextmanager
+def modes_kept(model: nn.Module) -> Iterator[None]:
+    """Afterwards each module of `model` is in training or evaluation, as it was."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def _check_loss(value: object) -> None:
+    if not isinstance(value, Tensor) or value.numel() != 1:
+        came = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise TypeError(f"loss must return a scalar tensor, got {came}")
+    if not value.requires_grad:
+        raise ValueError("loss must depend on parameters that require gradients; it carries no gradient")
