@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from transformer_anatomy.instruments.health import structure
 from transformer_anatomy.instruments.health.arguments import check_arguments, check_value
 from transformer_anatomy.instruments.health.diagnosis import diagnose
 from transformer_anatomy.instruments.health.figures import layer_figures
@@ -49,51 +50,11 @@ def examine(
             findings += badly_updated(model, updates, optimizer)
     return HealthReport(value.item(), tuple(map(tuple, figures)), tuple(findings))
 
+
 def first_non_finite(model: nn.Module, loss: Callable[[nn.Module], Tensor]) -> str:
     """Where a NaN or an infinity first appears when `loss(model)` is computed, in words."""
-    observer = Observer(model, set())
+    observer = Observer(model, [])
     with torch.no_grad(), observer:
         value = loss(model)
     finding = next(structure.non_finite(model, observer.seen, value.item()))
     return f"{finding.where}: {finding.evidence}" if finding.where else finding.evidence
-def _diagnose(
-    model: nn.Module,
-    stacks: list[list[Layer]],
-    figures: list[list[LayerFigures]],
-    seen: Observation,
-    loss: float,
-    batch_first: bool,
-    updates: dict[str, float],
-) -> Iterator[Finding]:
-    yield from structure.masked_out(seen)
-    broken = list(structure.non_finite(model, seen, loss))
-    yield from broken
-    for stack in stacks:
-        yield from structure.shared(stack)
-    if broken:  # The other figures mean nothing any more.
-        return
-    yield from structure.unused(model)
-    for stack, layers in zip(stacks, figures, strict=True):
-        entering = seen.inputs.get(stack[0].path)
-        yield from signals.collapsed(layers, similarity(entering, batch_first=batch_first))
-        size = entering.float().square().mean().sqrt().item() if entering is not None and entering.numel() else None
-        gradient, attention = list(signals.exploding(layers, size)), list(signals.saturated(layers))
-        grown = (signals.growth(layers, size) or 0.0) > GROWTH
-        yield from [*gradient, *attention] if grown else [*attention, *gradient]
-        yield from signals.dead(layers, seen)
-        yield from signals.vanishing(stack, layers)
-    yield from signals.badly_updated(model, updates)
-def _check(model: object) -> None:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    for path, module in model.named_modules():
-        compiled = hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
-        if compiled or isinstance(module, torch.jit.ScriptModule):
-            where = f"its part {path!r}" if path else "it"
-            raise ValueError(f"model must not be compiled or scripted, {where} is: examine the model that was compiled")
-def _check_loss(value: object) -> None:
-    if not isinstance(value, Tensor) or value.numel() != 1:
-        came = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise TypeError(f"loss must return a scalar tensor, got {came}")
-    if not value.requires_grad:
-        raise ValueError("loss must depend on parameters that require gradients; it carries no gradient")
