@@ -24,6 +24,7 @@ _HOMES = {
     "Decoder": "model.decoder",
     "DecoderLayer": "model.decoder",
     "Transformer": "model.transformer",
+    "LanguageModel": "model.language_model",
     "KeyValueCache": "model.cache",
     "greedy_decode": "model.generation",
     "next_token_pairs": "model.objective",
@@ -70,6 +71,7 @@ _HOMES = {
     "mask_tokens": "lab.masking",
     "QUESTIONS": "lab.questions",
     "hidden_words": "lab.posterior",
+    "PATIENTS": "lab.patients",
     "majority_share": "lab.baselines",
     "unigram_entropy": "lab.baselines",
     "fit": "lab.training",
@@ -85,12 +87,14 @@ _HOMES = {
     "plot_lines": "page.plotting",
     "plot_bars": "page.plotting",
     "Picture": "page.plotting.picture",
+    "Table": "page.table",
     "claim": "page.claims",
     "ClaimError": "page.claims",
     "check": "page.exercises",
     "predict": "page.predict",
     "Conventions": "page.conventions",
     "ConventionError": "page.conventions",
+    "Names": "page.names",
 }
 
 __all__ = list(_HOMES)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from transformer_anatomy.instruments.attention import attention_entropy
 from transformer_anatomy.instruments.counts import check_count
-from transformer_anatomy.model.attention import MultiHeadAttention
+from transformer_anatomy.model.multi_head_attention import MultiHeadAttention
 
 Matrix = Float[Tensor, "*batch rows columns"]
 PerMatrix = Float[Tensor, "*batch"]  # one number for each matrix

@@ -13,7 +13,6 @@ from transformer_anatomy.lab.requests import IGNORED
 from transformer_anatomy.model.masks import padding_mask
 from transformer_anatomy.shapes import TokenIds
 
-# What the numbers of a label stand for; `head` and `antecedent` are positions, `object` is the id of a word.
 LABEL_CLASSES = {
     "tag": TAGS,
     "relation": RELATIONS,
@@ -22,6 +21,8 @@ LABEL_CLASSES = {
     "conflict": ("agreeing", "conflicting"),
     "polarity": ("unpleasant", "pleasant"),
 }
+"""What the numbers of a label stand for; `head` and `antecedent` are positions, `object` is the id of a word."""
+
 _PLEASANT_DEEDS = {form(deed) for deed in PLEASANT for form in (s_form, participle)}
 
 

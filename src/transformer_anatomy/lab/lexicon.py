@@ -63,5 +63,7 @@ VOCABULARY = tuple(
         )
     )
 )
+"""The words of the small language, special tokens first; the id of a word is its place."""
+
 WORD_IDS = {word: index for index, word in enumerate(VOCABULARY)}
 PAD_ID, CLS_ID, SEP_ID, MASK_ID = (WORD_IDS[special] for special in SPECIALS)

@@ -101,3 +101,4 @@ def _questions() -> Iterator[Question]:
 
 
 QUESTIONS = {question.name: question for question in _questions()}
+"""What can be asked of a discourse, by name: which word to hide, the answers, chance and ceiling."""

@@ -5,18 +5,18 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.instruments.health.models import VOCAB_SIZE, LanguageModel, TorchModel, prediction_loss, tokens
-from tests.instruments.health.patients import Patient
 from transformer_anatomy import Transformer, TransformerConfig, causal_mask, mean_pool, padding_mask, token_loss
+from transformer_anatomy.lab.patients import Case
 
 
 def ours(*inputs, n=24, **choices):
     model = LanguageModel(**choices)
-    return Patient(model, prediction_loss(*inputs, n=n), torch.optim.Adam(model.parameters(), lr=1e-3))
+    return Case(model, prediction_loss(*inputs, n=n), torch.optim.Adam(model.parameters(), lr=1e-3))
 
 
 def in_torch(**choices):
     model = TorchModel(**choices)
-    return Patient(model, prediction_loss(), torch.optim.AdamW(model.parameters(), lr=1e-3))
+    return Case(model, prediction_loss(), torch.optim.AdamW(model.parameters(), lr=1e-3))
 
 
 def left_padded():
@@ -26,7 +26,7 @@ def left_padded():
 
 def half_precision():
     ids, targets = tokens(), tokens()
-    return Patient(TorchModel().bfloat16(), lambda m: F.cross_entropy(m(ids).float().flatten(0, 1), targets.flatten()))
+    return Case(TorchModel().bfloat16(), lambda m: F.cross_entropy(m(ids).float().flatten(0, 1), targets.flatten()))
 
 
 def autocast():
@@ -36,7 +36,7 @@ def autocast():
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return loss(model).float()
 
-    return Patient(TorchModel(norm_first=True), cast)
+    return Case(TorchModel(norm_first=True), cast)
 
 
 def contrastive():
@@ -48,30 +48,30 @@ def contrastive():
 
     model = LanguageModel(norm="pre")
     model.head = nn.Identity()
-    return Patient(model, loss)
+    return Case(model, loss)
 
 
 def regression():
     ids, targets = tokens(), torch.randn(8)
-    return Patient(LanguageModel(), lambda model: F.mse_loss(model(ids).mean(dim=1)[:, 0], targets))
+    return Case(LanguageModel(), lambda model: F.mse_loss(model(ids).mean(dim=1)[:, 0], targets))
 
 
 def encoder_and_decoder():
     ids, targets = tokens(), tokens()
     model = Transformer(TransformerConfig(VOCAB_SIZE, d_model=64, n_heads=4, n_layers=3, d_feedforward=128))
-    return Patient(model, lambda model: token_loss(model(ids, targets[:, :-1]), targets[:, 1:]))
+    return Case(model, lambda model: token_loss(model(ids, targets[:, :-1]), targets[:, 1:]))
 
 
 def convolutions():
     blocks = [nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()) for _ in range(3)]
     model = nn.Sequential(nn.Conv2d(3, 8, 1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
-    return Patient(model, classification_loss(torch.randn(16, 3, 8, 8)))
+    return Case(model, classification_loss(torch.randn(16, 3, 8, 8)))
 
 
 def perceptron():
     layers = [part for _ in range(4) for part in (nn.Linear(64, 64), nn.ReLU())]
     model = nn.Sequential(*layers, nn.Linear(64, 4))
-    return Patient(model, classification_loss(torch.randn(64, 64)), torch.optim.SGD(model.parameters(), lr=0.1))
+    return Case(model, classification_loss(torch.randn(64, 64)), torch.optim.SGD(model.parameters(), lr=0.1))
 
 
 class Recurrent(nn.Module):
@@ -108,7 +108,7 @@ HEALTHY = {
     "nn.TransformerEncoder": in_torch,
     "nn.TransformerEncoder, sequence first": lambda: in_torch(batch_first=False),
     "nn.TransformerEncoder, pre-norm": lambda: in_torch(norm_first=True),
-    "float64": lambda: Patient(TorchModel().double(), prediction_loss()),
+    "float64": lambda: Case(TorchModel().double(), prediction_loss()),
     "bfloat16": half_precision,
     "autocast": autocast,
     "contrastive, below 0": contrastive,
@@ -116,5 +116,5 @@ HEALTHY = {
     "encoder and decoder": encoder_and_decoder,
     "convolutions": convolutions,
     "perceptron": perceptron,
-    "recurrent layers": lambda: Patient(Recurrent(), prediction_loss()),
+    "recurrent layers": lambda: Case(Recurrent(), prediction_loss()),
 }

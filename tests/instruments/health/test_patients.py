@@ -6,8 +6,7 @@ import torch.nn.functional as F
 
 from tests.instruments.health.healthy import HEALTHY
 from tests.instruments.health.models import LanguageModel
-from tests.instruments.health.patients import PATIENTS
-from transformer_anatomy import examine
+from transformer_anatomy import PATIENTS, examine
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # hundreds of passes, whose shapes other tests check
 

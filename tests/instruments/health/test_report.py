@@ -8,8 +8,7 @@ import torch
 from torch import nn
 
 from tests.instruments.health.models import LanguageModel, prediction_loss
-from tests.instruments.health.patients import PATIENTS
-from transformer_anatomy import HealthReport, examine
+from transformer_anatomy import PATIENTS, HealthReport, examine
 from transformer_anatomy.instruments.health.finding import HINTS
 
 FAULTS = """vanishing exploding collapsed saturated dead unused shared masked-out non-finite update-too-large
