@@ -56,16 +56,19 @@ def first_broken_gradient(model: nn.Module, compute: Callable[[], Tensor]) -> st
         with warnings.catch_warnings(action="ignore"):  # PyTorch's, about modules that pass no gradient on
             compute().backward()
     except RuntimeError:  # Backward hooks and operations in place exclude each other.
-        broken.clear()
+        pass
     finally:
         for handle in handles:
             handle.remove()
     if broken:
         path, made_here = broken[0]
-        name = path or "the model"
-        return f"{name} makes it" if made_here else f"it is there where the way back arrives at {name}"
+        if made_here:
+            return f"{path or 'the model'} is the first module on the way back that makes it NaN or infinite"
+        return f"it is NaN or infinite already where it reaches {path}" if path else "it comes from the loss itself"
+    model.zero_grad()
+    compute().backward()
     names = [name for name, p in model.named_parameters() if p.grad is not None and not _finite(p.grad)]
-    return f"it is in that of {names[-1]}" if names else "it does not show when the step is repeated"
+    return f"that of {names[-1]} holds NaN or infinity" if names else "it does not show when the step is repeated"
 
 
 def first_broken_weight(model: nn.Module) -> str | None:

@@ -1,8 +1,7 @@
 """One run over several processes, as `torchrun` starts them: each computes its share of every batch."""
 
+import atexit
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 import torch.distributed as dist
@@ -13,17 +12,16 @@ from transformer_anatomy.lab.batch import Batch, count_samples, map_tensors
 LAUNCHED = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}  # what torchrun tells each process
 
 
-@contextmanager
-def joined_processes(device: torch.device) -> Iterator[None]:
-    """Join the processes that `torchrun` started, for as long as the block lasts; nothing to do where it did not."""
-    if _joined() or not os.environ.keys() >= LAUNCHED:
-        yield
-        return
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    try:
-        yield
-    finally:
-        dist.destroy_process_group()
+def join_processes(device: torch.device) -> None:
+    """Join the processes that `torchrun` started and wait until all are here; nothing to do where it started none.
+
+    They stay joined until the program ends: while one parts to join again, another might still be parting.
+    """
+    if not _joined() and os.environ.keys() >= LAUNCHED:
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        atexit.register(dist.destroy_process_group)
+    if _joined():
+        dist.barrier()
 
 
 def rank() -> int:
@@ -57,9 +55,7 @@ def share_start(model: nn.Module, n_done: int) -> None:
     if n_processes() == 1:
         return
     if any_process([n_done] != of_first_process([n_done])):
-        raise ValueError(
-            f"the checkpoint must lie where every process can read it; process {rank()} has {n_done} steps"
-        )
+        raise ValueError(f"checkpoint must lie where every process can read it; process {rank()} found {n_done} steps")
     for tensor in (*model.parameters(), *model.buffers()):
         dist.broadcast(tensor.detach(), 0)
 

@@ -56,7 +56,8 @@ def probe_layers(
 def linear_probe(states: States, labels: Labels, test: Bool[Tensor, " example"], *, l2: float = 1e-3) -> list[float]:
     """Test accuracy of multinomial logistic regression, layer by layer, on states standardised as in training.
 
-    It minimises mean cross-entropy + l2/2·‖weights‖², in float64, to convergence.
+    It minimises mean cross-entropy + l2/2·‖weights‖², in float64, to convergence; two classes share one weight vector.
+    Raises as `probe_layers` does.
     """
     _check(states, labels, test, l2)
     test, targets = test.cpu().numpy(), labels.cpu().numpy()

@@ -9,7 +9,7 @@ from torch import nn
 
 from transformer_anatomy.lab.checkpoint import load_checkpoint, save_checkpoint
 from transformer_anatomy.lab.history import History
-from transformer_anatomy.lab.parallel import any_process, joined_processes, rank, share_start
+from transformer_anatomy.lab.parallel import any_process, join_processes, rank, share_start
 from transformer_anatomy.lab.progress import interruptible, progress_bar
 from transformer_anatomy.lab.randomness import random_state_kept
 from transformer_anatomy.lab.schedule import learning_rate_factor
@@ -83,15 +83,15 @@ def fit(
     settings = {"n_steps": n_steps, "learning_rate": learning_rate, "warmup": warmup, "decay": decay, "clip": clip}
     settings |= {"seed": seed, "evaluate_every": evaluate_every, "patience": patience}
     path, device = None if checkpoint is None else Path(checkpoint), next(model.parameters()).device
+    join_processes(device)
     history = load_checkpoint(path, model, stepper, settings) if path is not None and path.exists() else History()
+    share_start(model, len(history))
     with (
-        joined_processes(device),
         random_state_kept(device),
         modes_kept(model),
         interruptible() as stop,
         progress_bar(n_steps, progress if rank() == 0 else False, initial=len(history)) as bar,
     ):
-        share_start(model, len(history))
         while len(history) < n_steps and not history.stalled(patience):
             step = len(history)
             for group, rate in zip(stepper.param_groups, highest, strict=True):
