@@ -30,6 +30,29 @@ def test_looking_changes_neither_the_loss_nor_the_gradients():
         assert figures.gradient == pytest.approx(norm, rel=1e-5)
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_it_needs_no_mode_of_its_caller(mode):
+    model, loss = LanguageModel(n_layers=2), prediction_loss()
+    plain = examine(model, loss).to_dict()
+    with mode():
+        assert examine(model, loss).to_dict() == plain
+
+
+def test_gradients_may_be_sparse():
+    model = nn.Sequential(nn.Embedding(50, 8, sparse=True), nn.Linear(8, 8), nn.Linear(8, 8))
+    ids = tokens()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    assert examine(
+        model, lambda model: F.cross_entropy(model(ids).flatten(0, 1), ids.flatten() % 8), optimizer=optimizer
+    ).healthy
+
+
+def test_the_unit_of_the_loss_does_not_matter():
+    model, loss = LanguageModel(n_layers=2), prediction_loss()
+    for factor in (1e-6, 1.0, 1e6, -1.0):
+        assert examine(model, lambda model, factor=factor: factor * loss(model)).healthy
+
+
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 def test_a_bert_of_hugging_face_is_seen_as_ours_with_the_same_weights(implementation):
     transformers = pytest.importorskip("transformers")

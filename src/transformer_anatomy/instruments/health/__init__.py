@@ -38,7 +38,7 @@ def examine(
     """
     check_arguments(model, loss, optimizer)
     stacks = find_stacks(model)
-    with preserved(model):
+    with torch.inference_mode(False), preserved(model):
         observer = Observer(model, stacks)
         with torch.enable_grad():
             with observer:
