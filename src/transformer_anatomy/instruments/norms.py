@@ -12,7 +12,7 @@ def norm(tensors: Iterable[Tensor | None]) -> float | None:
     A tensor that is None does not count, so that no gradient is told from a gradient of 0.
     """
     norms = [
-        torch.linalg.vector_norm(t.detach(), dtype=torch.promote_types(t.dtype, torch.float32)).double().cpu()
+        torch.linalg.vector_norm(t.detach(), dtype=torch.promote_types(t.dtype, torch.float32)).cpu().double()
         for t in tensors
         if t is not None
     ]

@@ -47,7 +47,7 @@ def no_scale(*, d_model: int = 256, n_heads: int = 4, **choices) -> Case:
     """Scores are not divided by √d_head: queries are as much larger."""
     model = _model(d_model=d_model, n_heads=n_heads, **choices)
     for layer in model.encoder.layers:
-        _scale(layer.self_attention.query_projection, (d_model // n_heads) ** 0.5)
+        scale_weights(layer.self_attention.query_projection, (d_model // n_heads) ** 0.5)
     return Case(model, _loss())
 
 
@@ -62,12 +62,12 @@ def sharp_queries(**choices) -> Case:
 
 def large_weights(**choices) -> Case:
     """Every matrix starts ten times as large as it should, in a pre-norm model."""
-    return Case(_scale(_model(norm="pre", **choices), 10), _loss())
+    return Case(scale_weights(_model(norm="pre", **choices), 10), _loss())
 
 
 def small_weights(**choices) -> Case:
     """Every matrix starts a hundred times as small as it should."""
-    return Case(_scale(_model(**choices), 0.01), _loss())
+    return Case(scale_weights(_model(**choices), 0.01), _loss())
 
 
 def no_norm(**choices) -> Case:
@@ -143,7 +143,7 @@ def _loss(mask: Tensor | None = None) -> Callable[[nn.Module], Tensor]:
     return lambda model: F.cross_entropy(model(ids, mask).flatten(0, 1), targets.flatten())
 
 
-def _scale(module: nn.Module, factor: float) -> nn.Module:
+def scale_weights(module: nn.Module, factor: float) -> nn.Module:
     for p in module.parameters():
         if p.dim() > 1:
             p.data.mul_(factor)

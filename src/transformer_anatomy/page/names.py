@@ -63,13 +63,13 @@ def first_sentence(text: str) -> str:
 def _section(room: str, names: dict[str, str]) -> str:
     says = first_sentence(inspect.getdoc(import_module(f"{PACKAGE}.{room}")))
     entries = "".join(_entry(name, module) for name, module in names.items())
-    return f'<section><h3 id="library-{room}">{room}</h3><p>{_with_code(says)}</p>{entries}</section>'
+    return f'<section><h3 id="library-{room}">{room}</h3><p>{_formatted(says)}</p>{entries}</section>'
 
 
 def _entry(name: str, module: str) -> str:
     text = docstring(name, module)
     return (
-        f'<details id="library-{name}"><summary><code>{name}</code> <span>{_with_code(first_sentence(text))}</span>'
+        f'<details id="library-{name}"><summary><code>{name}</code> <span>{_formatted(first_sentence(text))}</span>'
         f"</summary><pre>{html.escape(_call(name, module))}\n\n{html.escape(text)}</pre></details>"
     )
 
@@ -85,5 +85,6 @@ def _call(name: str, module: str) -> str:
     return name + re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", written)
 
 
-def _with_code(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+def _formatted(text: str) -> str:
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+    return re.sub(r"\*(\w+)\*", r"<em>\1</em>", text)

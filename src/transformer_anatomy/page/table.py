@@ -1,7 +1,7 @@
 """A table of results: numbers as the book writes them, their columns aligned, wide ones scrolled."""
 
 import math
-from collections.abc import Iterable, Mapping
+from typing import Any
 
 from transformer_anatomy.page.assets import asset
 from transformer_anatomy.page.course import building_book
@@ -13,10 +13,12 @@ class Table:
     """`columns` by their headings, a pandas `DataFrame` or a dict of lists and 1-D tensors; the first names the rows.
 
     Numbers are rounded and aligned on the right, missing ones are dashes; `caption` says what was measured. It shows
-    itself. Raises `ValueError` for columns of different lengths or none.
+    itself. Raises `TypeError` for what has no named columns, `ValueError` for columns of different lengths or none.
     """
 
-    def __init__(self, columns: Mapping[str, Iterable[object]], *, caption: str):
+    def __init__(self, columns: Any, *, caption: str):
+        if not hasattr(columns, "items"):
+            raise TypeError(f"columns must be a DataFrame or a dict of columns, got {type(columns).__name__}")
         self.caption = caption
         self.columns = {str(name): [_plain(value) for value in column] for name, column in columns.items()}
         lengths = {name: len(column) for name, column in self.columns.items()}

@@ -1,4 +1,3 @@
-import copy
 import math
 from functools import partial
 
@@ -9,107 +8,10 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from tests.instruments.health.models import LanguageModel, TorchModel, prediction_loss, tokens
-from tests.instruments.test_recording import count_hooks
 from transformer_anatomy import examine, load_minilm, mean_pool
 from transformer_anatomy.model.published import package_directory
 
 pytestmark = pytest.mark.usefixtures("unchecked")
-
-
-class Everything(nn.Module):
-    """A model with all that a pass may change: dropout, buffers, hooks, gradients, a mode for each part."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout()) for _ in range(2))
-        self.register_buffer("calls", torch.zeros(()))
-        self.register_buffer("absent", None)
-        self.layers[1].eval()
-        self.layers[0].register_forward_hook(lambda *_: None)
-        for p in self.layers[0].parameters():
-            p.grad = torch.randn_like(p)
-
-    def forward(self, x):
-        self.calls = self.calls + 1  # another tensor in the place of a buffer
-        for layer in self.layers:
-            x = x + layer(x)
-        return x
-
-
-def state(model, optimizer):
-    return {
-        "weights": {name: (id(p), p.detach().clone()) for name, p in model.named_parameters()},
-        "gradients": {name: (id(p.grad), p.grad.clone()) for name, p in model.named_parameters() if p.grad is not None},
-        "buffers": {name: (id(b), b.clone()) for name, b in model.named_buffers()},
-        "modes": {name: module.training for name, module in model.named_modules()},
-        "hooks": count_hooks(model),
-        "random": torch.get_rng_state(),
-        "optimizer": copy.deepcopy(optimizer.state_dict()),
-        "own": sorted(vars(optimizer)),
-    }
-
-
-def same(a, b):
-    if isinstance(a, torch.Tensor):
-        return torch.equal(a, b)
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    return a == b
-
-
-def faulty(model, x, where):
-    if where == "before":
-        raise ZeroDivisionError
-    model.train()
-    with torch.no_grad():
-        model.layers[0][0].weight.add_(1)
-    loss = model(x).square().mean()
-    if where == "after":
-        raise ZeroDivisionError
-    if where == "inside":
-        handle = model.layers[1].register_forward_pre_hook(lambda *_: 1 / 0)
-        try:
-            model(x)
-        finally:
-            handle.remove()
-    return loss
-
-
-@pytest.mark.parametrize("where", [None, "before", "inside", "after"])
-@pytest.mark.parametrize("warm", [True, False], ids=["warm", "fresh"])
-@pytest.mark.parametrize("make", [torch.optim.AdamW, torch.optim.SGD, torch.optim.RMSprop])
-def test_the_model_is_left_as_it_was_found(make, warm, where):
-    model, x = Everything(), torch.randn(16, 8)
-    optimizer = make(model.parameters(), lr=0.1)
-    if warm:
-        optimizer.step()
-    before = state(model, optimizer)
-    if where is None:
-        examine(model, lambda model: faulty(model, x, where), optimizer=optimizer)
-    else:
-        with pytest.raises(ZeroDivisionError):
-            examine(model, lambda model: faulty(model, x, where), optimizer=optimizer)
-    after = state(model, optimizer)
-    assert {name: same(before[name], after[name]) for name in before} == dict.fromkeys(before, True)
-
-
-def test_graphs_made_before_can_still_be_followed_back():
-    model, x = Everything().double(), torch.randn(16, 8).double()
-    loss = model(x).square().mean()
-    examine(model, lambda model: model(x).square().mean())
-    loss.backward()
-    assert model.layers[1][0].weight.grad is not None
-
-
-def test_a_learning_rate_schedule_does_not_notice():
-    model, x = Everything(), torch.randn(16, 8)
-    optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1))
-    torch.optim.lr_scheduler.StepLR(optimizer, 1)
-    before = copy.deepcopy(optimizer.state_dict()), getattr(optimizer, "_opt_called", None)
-    examine(model, lambda model: model(x).square().mean(), optimizer=optimizer)
-    assert same(before, (optimizer.state_dict(), getattr(optimizer, "_opt_called", None)))
 
 
 def test_the_same_pass_gives_the_same_report():
@@ -126,6 +28,29 @@ def test_looking_changes_neither_the_loss_nor_the_gradients():
     for layer, figures in zip(model.encoder.layers, report.stacks[0], strict=True):
         norm = torch.cat([p.grad.flatten() for p in layer.parameters()]).norm().item()
         assert figures.gradient == pytest.approx(norm, rel=1e-5)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_it_needs_no_mode_of_its_caller(mode):
+    model, loss = LanguageModel(n_layers=2), prediction_loss()
+    plain = examine(model, loss).to_dict()
+    with mode():
+        assert examine(model, loss).to_dict() == plain
+
+
+def test_gradients_may_be_sparse():
+    model = nn.Sequential(nn.Embedding(50, 8, sparse=True), nn.Linear(8, 8), nn.Linear(8, 8))
+    ids = tokens()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    assert examine(
+        model, lambda model: F.cross_entropy(model(ids).flatten(0, 1), ids.flatten() % 8), optimizer=optimizer
+    ).healthy
+
+
+def test_the_unit_of_the_loss_does_not_matter():
+    model, loss = LanguageModel(n_layers=2), prediction_loss()
+    for factor in (1e-6, 1.0, 1e6, -1.0):
+        assert examine(model, lambda model, factor=factor: factor * loss(model)).healthy
 
 
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
@@ -205,53 +130,3 @@ def test_an_empty_batch_says_so_through_its_loss():
     (finding,) = examine(model, lambda model: model(x).square().mean()).findings
     assert finding.evidence == "the loss is NaN, though the output of every module is finite"
     assert examine(LanguageModel(n_layers=2), lambda m: m(torch.zeros(0, 4, dtype=torch.long)).sum()).loss == 0
-
-
-class TestRefusals:
-    @pytest.mark.parametrize(
-        ("loss", "error", "message"),
-        [
-            (lambda model: model(torch.ones(2, 4)), TypeError, r"loss must return a scalar.*shape \(2, 4\)"),
-            (lambda model: 1.0, TypeError, "loss must return a scalar tensor, got float"),
-            (lambda model: torch.ones(()), ValueError, "it carries no gradient"),
-            (lambda model: model(torch.ones(2, 4)).mean().detach(), ValueError, "it carries no gradient"),
-            (torch.ones(()), TypeError, "loss must be a function that takes the model, got Tensor"),
-        ],
-    )
-    def test_a_loss_is_a_function_of_the_model_with_a_gradient(self, loss, error, message):
-        with pytest.raises(error, match=message):
-            examine(nn.Linear(4, 4), loss)
-
-    def test_the_loss_leaves_the_backward_pass_to_examine(self):
-        def loss(model):
-            value = model(torch.ones(2, 4)).mean()
-            value.backward()
-            return value
-
-        model = nn.Linear(4, 4)
-        with pytest.raises(ValueError, match="loss must not call backward"):
-            examine(model, loss)
-        assert model.weight.grad is None
-
-    def test_a_model_is_a_module_that_holds_numbers_and_is_not_compiled(self):
-        with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got function"):
-            examine(lambda x: x, lambda model: model(1))
-        compiled = torch.compile(nn.Linear(4, 4), backend="eager")
-        inside = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-        inside[1].compile(backend="eager")
-        for model, message in [
-            (compiled, "must not be compiled or scripted, it is"),
-            (inside, "its part '1' is: examine the model that was compiled"),
-            (nn.Linear(4, 4, device="meta"), "model must hold numbers, its 'weight' has none yet: meta"),
-            (nn.LazyLinear(4), "model must hold numbers, its 'weight' has none yet: lazy"),
-        ]:
-            with pytest.raises(ValueError, match=message):
-                examine(model, lambda model: model(torch.ones(2, 4)).mean())
-
-    def test_an_optimizer_is_one_of_the_model(self):
-        model, x = nn.Linear(4, 4), torch.ones(2, 4)
-        stranger = torch.optim.SGD(copy.deepcopy(model).parameters(), lr=0.1)
-        with pytest.raises(ValueError, match=r"it holds none: make it from model\.parameters\(\)"):
-            examine(model, lambda model: model(x).mean(), optimizer=stranger)
-        with pytest.raises(TypeError, match=r"optimizer must be a torch\.optim\.Optimizer, got float"):
-            examine(model, lambda model: model(x).mean(), optimizer=0.1)

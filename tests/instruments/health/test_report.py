@@ -1,5 +1,4 @@
 import json
-import math
 import re
 from html.parser import HTMLParser
 
@@ -8,7 +7,7 @@ import torch
 from torch import nn
 
 from tests.instruments.health.models import LanguageModel, prediction_loss
-from transformer_anatomy import PATIENTS, HealthReport, examine
+from transformer_anatomy import PATIENTS, examine
 from transformer_anatomy.instruments.health.finding import HINTS
 
 FAULTS = """vanishing exploding collapsed saturated dead unused shared masked-out non-finite update-too-large
@@ -126,28 +125,3 @@ def test_a_name_in_the_model_is_no_markup(unchecked):
     x = torch.randn(4, 4)
     markup = examine(model, lambda model: model(x).mean())._repr_html_()
     assert "<b>" not in markup and "&lt;b&gt;" in markup and "c&amp;d" in markup
-
-
-class TestPlot:
-    def test_it_draws_each_figure_of_the_layers_in_its_colour(self, healthy):
-        sheet = healthy.plot()
-        titles = ["Gradient norm", "Gradient · weights / loss", "Token similarity", "Attention entropy"]
-        assert [picture.alt[: len(title)] for picture, title in zip(sheet.pictures, titles, strict=True)] == titles
-        curves = [picture.light.axes[0].lines[0] for picture in sheet.pictures]
-        assert [curve.get_color() for curve in curves] == ["#d55e00", "#d55e00", "#56657a", "#753e8e"]
-        assert curves[0].get_ydata().tolist() == [layer.gradient for layer in healthy.stacks[0]]
-
-    def test_it_shows_itself_in_both_themes_and_says_in_words_what_is_to_be_seen(self, healthy):
-        markup = healthy.plot()._repr_html_()
-        assert markup.count("only-light") - markup.count(".only-light") == 4
-        assert "in encoder.layers.0 to " in markup and "<Sheet: Gradient norm" in repr(healthy.plot())
-
-    def test_without_layers_there_is_nothing_to_draw(self):
-        with pytest.raises(ValueError, match="plot needs figures of repeated layers, this report has none"):
-            HealthReport(1.0, (), ()).plot()
-
-    @pytest.mark.parametrize("name", PATIENTS)
-    def test_whatever_is_finite_can_be_drawn(self, name, unchecked):
-        report = report_on(name)
-        if math.isfinite(report.loss):
-            assert report.plot().pictures

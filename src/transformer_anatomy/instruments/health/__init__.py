@@ -25,16 +25,21 @@ def examine(
 
         examine(model, lambda model: F.cross_entropy(model(ids).flatten(0, 1), targets.flatten()))
 
-    `loss` takes the model and returns a scalar tensor, at best 0. It is called once and followed by one pass backward;
-    with an `optimizer`, by one step, too. Afterwards the model is as it was: weights, gradients, buffers, mode, hooks,
-    and PyTorch's random state. Layers are found where a container repeats a class of modules.
+    `loss` takes the model and returns a scalar tensor. It is called once and followed by one pass backward; with an
+    `optimizer`, by one step, too. Afterwards the model is as it was: weights, gradients, buffers, mode and hooks, the
+    optimiser, and PyTorch's random state.
 
-    Raises `TypeError` for what is no module or no scalar loss, `ValueError` for a loss without gradient and for a
-    compiled or scripted model. What `loss` raises passes through.
+    Layers are found where a container repeats a class of modules. Attention is seen that runs through PyTorch's softmax
+    or `F.scaled_dot_product_attention`; a kernel from elsewhere leaves no entropy. Dead neurons are those of ReLU.
+    What follows from another fault is a finding, too, further down.
+
+    Raises `TypeError` for what is no module, no function, or no scalar loss; `ValueError` for a loss without gradient
+    or with a backward of its own, for a model that is compiled, scripted or without numbers (lazy, meta), and for an
+    optimiser of another model. What `loss` raises passes through.
     """
     check_arguments(model, loss, optimizer)
     stacks = find_stacks(model)
-    with preserved(model):
+    with torch.inference_mode(False), preserved(model):
         observer = Observer(model, stacks)
         with torch.enable_grad():
             with observer:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from torch import nn
 
 from transformer_anatomy.instruments.health import signals, structure
-from transformer_anatomy.instruments.health import thresholds as at
 from transformer_anatomy.instruments.health.figures import LayerFigures
 from transformer_anatomy.instruments.health.finding import Finding
 from transformer_anatomy.instruments.health.observation import Observation
@@ -26,9 +25,7 @@ def diagnose(
     yield from structure.unused(model)
     for stack, layers in zip(stacks, figures, strict=True):
         yield from signals.collapsed(layers, seen)
-        exploding, saturated = list(signals.exploding(layers, seen)), list(signals.saturated(layers, seen))
-        # A stream that grows makes its attention sharp, not the other way round.
-        grown = signals.total_growth(layers) > at.EXPLODING_STREAM_GROWTH
-        yield from [*exploding, *saturated] if grown else [*saturated, *exploding]
+        yield from signals.exploding(layers, seen)  # before the sharp attention that comes of it
+        yield from signals.saturated(layers, seen)
         yield from signals.dead(layers, seen)
         yield from signals.vanishing(stack, layers, seen)

@@ -59,5 +59,6 @@ def similarity(stream: Tensor, layer: nn.Module, *, batch_first: bool) -> float 
     if n < 2 or not any(p.dim() == 2 and width in p.shape for p in layer.parameters()):
         return None
     # The cosines of all pairs of unit vectors, and n ones besides, add up to the squared length of their sum.
-    total = F.normalize(tokens.double(), dim=-1).sum(dim=1).square().sum(dim=-1)
+    wide = torch.float32 if tokens.device.type == "mps" else torch.float64  # Apple's GPUs have no more
+    total = F.normalize(tokens.to(wide), dim=-1).sum(dim=1).square().sum(dim=-1)
     return ((total - n) / (n * (n - 1))).mean().item()

@@ -71,7 +71,8 @@ class Observer(TorchDispatchMode):
         """Whether it is what the last module returned, as a container's output is that of its last layer."""
         last, self._checked = self._checked, tensor  # kept alive, so that nothing else stands at its address
         same = last is not None and (last.data_ptr(), last.shape) == (tensor.data_ptr(), tensor.shape)
-        return same and last._version == tensor._version
+        tracked = not tensor.is_inference()  # in inference mode there are no versions
+        return same and tracked and last._version == tensor._version
 
     def _alike(self, layer: nn.Module):
         return partial(similarity, layer=layer, batch_first=self.batch_first)

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterator
 
+from torch import Tensor
+
 from transformer_anatomy.instruments.health import thresholds as at
 from transformer_anatomy.instruments.health.figures import LayerFigures, below, is_inside
 from transformer_anatomy.instruments.health.finding import Finding
@@ -85,13 +87,21 @@ def vanishing(stack: list[Layer], figures: list[LayerFigures], seen: Observation
             continue  # Where a query has one key to choose from, queries and keys learn nothing, and rightly so.
         for name, p in module.named_parameters():
             if p.dim() > 1 and p.grad is not None and layer.gradient:
-                share = norm([p.grad]) / layer.gradient
+                share = min(norm([part]) for part in _parts(p.grad)) / layer.gradient
                 if 0 < share < at.VANISHING_MATRIX_RATIO:  # 0 is a closed gate, not a faint signal
                     faint[f"{path}.{name}"] = share
     if faint:
         least = min(faint, key=faint.get)
         many = f"; {len(faint)} matrices of the stack are so faint" if len(faint) > 1 else ""
         yield Finding("vanishing", least, f"its gradient is only {value_text(faint[least])} of that of its layer{many}")
+
+
+def _parts(matrix: Tensor) -> tuple[Tensor, ...]:
+    """Queries, keys and values, where one matrix holds all three; else the matrix."""
+    rows, columns = matrix.shape[0], matrix.shape[1]
+    if matrix.dim() == 2 and max(rows, columns) == 3 * min(rows, columns):
+        return matrix.chunk(3, dim=0 if rows > columns else 1)
+    return (matrix,)
 
 
 def total_growth(stack: list[LayerFigures]) -> float:
