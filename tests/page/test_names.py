@@ -22,7 +22,14 @@ def test_every_public_name_is_there_once_in_its_room_with_a_sentence_of_its_own(
 def test_a_name_opens_to_its_signature_and_its_whole_docstring():
     entry = re.search(r'<details id="library-attention_distance">.*?</details>', Names()._repr_html_(), re.DOTALL)[0]
     assert "<code>attention_distance</code> <span>Mean distance <code>Σ a·|query - key|</code>" in entry
-    assert "<pre>attention_distance(weights)\n\nMean distance" in entry and "A row of zeros gives 0.</pre>" in entry
+    assert "<pre>attention_distance(weights)</pre><p>Mean distance" in entry and "A row of zeros gives 0.</p>" in entry
+
+
+def test_code_and_tables_of_a_docstring_are_code_and_tables():
+    entry = re.search(r'<details id="library-fit">.*?</details>', Names()._repr_html_(), re.DOTALL)[0]
+    assert "<pre>def batches(generator):\n    return text[" in entry and "\n\ndef loss(model, batch):" in entry
+    assert '<th scope="col">argument</th>' in entry and "<td><code>batches</code></td><td>takes a" in entry
+    assert "|" not in entry
 
 
 def test_no_address_in_memory_is_shown():

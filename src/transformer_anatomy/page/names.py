@@ -6,6 +6,7 @@ import inspect
 import re
 from importlib import import_module
 from itertools import pairwise
+from textwrap import dedent
 
 import transformer_anatomy
 from transformer_anatomy.page.assets import asset
@@ -70,7 +71,7 @@ def _entry(name: str, module: str) -> str:
     text = docstring(name, module)
     return (
         f'<details id="library-{name}"><summary><code>{name}</code> <span>{_formatted(first_sentence(text))}</span>'
-        f"</summary><pre>{html.escape(_call(name, module))}\n\n{html.escape(text)}</pre></details>"
+        f"</summary><div><pre>{html.escape(_call(name, module))}</pre>{_as_html(text)}</div></details>"
     )
 
 
@@ -88,3 +89,20 @@ def _call(name: str, module: str) -> str:
 def _formatted(text: str) -> str:
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
     return re.sub(r"\*(\w+)\*", r"<em>\1</em>", text)
+
+
+def _as_html(text: str) -> str:
+    """A docstring with its paragraphs, indented code and tables."""
+    return "".join(map(_block, re.split(r"\n{2,}", text))).replace("</pre><pre>", "\n\n")
+
+
+def _block(block: str) -> str:
+    lines = block.split("\n")
+    if all(line.startswith("    ") for line in lines):
+        return f"<pre>{html.escape(dedent(block))}</pre>"
+    if lines[0].startswith("|"):
+        head, _, *rows = ([_formatted(cell.strip()) for cell in line.strip("|").split(" | ")] for line in lines)
+        body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+        heads = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<p>{_formatted(block)}</p>"
