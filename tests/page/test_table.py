@@ -30,6 +30,11 @@ def test_numbers_stand_on_the_right_and_words_and_booleans_on_the_left():
     assert re.findall(r'scope="(\w+)" class="(\w*)"', markup)[-1] == ("row", "")
 
 
+def test_a_path_breaks_where_its_words_join_and_a_number_does_not():
+    table = Table({"where": ["layers.0.hidden_projection"], "by": ["10.5-fold"]}, caption="c")
+    assert cells(table)[1] == ["layers.0.<wbr>hidden_<wbr>projection", "10.5-fold"]
+
+
 def test_a_caption_is_the_table_s_own_and_the_page_brings_the_style(monkeypatch):
     table = Table({"a": [1]}, caption="What was measured")
     assert "<caption>What was measured</caption>" in table._repr_html_() and "<style>" in table._repr_html_()

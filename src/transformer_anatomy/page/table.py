@@ -1,6 +1,7 @@
 """A table of results: numbers as the book writes them, their columns aligned, wide ones scrolled."""
 
 import math
+import re
 from typing import Any
 
 from transformer_anatomy.page.assets import asset
@@ -45,9 +46,14 @@ class Table:
 
 
 def _row(values: tuple[object, ...], kinds: list[str]) -> str:
-    first, *others = (marked(_text(value)) for value in values)
+    first, *others = (_breakable(marked(_text(value))) for value in values)
     cells = "".join(f'<td class="{kind}">{text}</td>' for text, kind in zip(others, kinds[1:], strict=True))
     return f'<tr><th scope="row" class="{kinds[0]}">{first}</th>{cells}</tr>'
+
+
+def _breakable(markup: str) -> str:
+    """A path in a model may break where its words join."""
+    return re.sub(r"(?<=\w)([._])(?=[a-z])", r"\1<wbr>", markup)
 
 
 def _plain(value: object) -> object:
