@@ -1,54 +1,16 @@
 """What `fit` is given, and in what state it leaves what it was given."""
 
 import math
-from collections import namedtuple
-from dataclasses import dataclass
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tests.lab import reversal
 from tests.lab.reversal import assert_same, train, weights
 from transformer_anatomy import fit
 
 pytestmark = pytest.mark.usefixtures("unchecked")
-
-
-@dataclass(frozen=True)
-class Record:
-    source: Tensor
-    target: Tensor
-    kind: str = "reversal"
-
-
-Pair = namedtuple("Pair", "source target")
-
-
-@pytest.mark.parametrize(
-    "arrange",
-    [
-        lambda source, target: [source, target],
-        lambda source, target: {"source": source, "target": target},
-        lambda source, target: (("reversal", source), {"more": target}),
-        Pair,
-        Record,
-    ],
-)
-def test_a_batch_is_tensors_in_any_arrangement(arrange):
-    def take(model, batch):
-        assert type(batch) is type(arrange(*reversal.batches(torch.Generator())))
-        return reversal.loss(model, [part for part in flat(batch) if isinstance(part, Tensor)])
-
-    expected = train(reversal.model())
-    arranged = train(reversal.model(), batches=lambda g: arrange(*reversal.batches(g)), loss=take)
-    assert arranged.equals(expected)
-
-
-def flat(batch):
-    parts = batch.values() if isinstance(batch, dict) else vars(batch).values() if isinstance(batch, Record) else batch
-    for part in parts:
-        yield from flat(part) if isinstance(part, dict | tuple) else [part]
 
 
 class TestEvaluation:

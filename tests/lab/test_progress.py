@@ -1,7 +1,6 @@
 import io
 import os
 import signal
-import subprocess
 import sys
 import threading
 
@@ -69,26 +68,23 @@ class TestBar:
         assert "0/12" in terminal.getvalue()
 
 
-def outputs_of(code, **environment):
-    """What a notebook with this one cell keeps when a program runs it."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    NotebookClient(notebook, kernel_name="python3").execute(env={**os.environ, **environment})
-    return notebook.cells[0].outputs, notebook.metadata
+def test_a_notebook_that_a_program_runs_keeps_no_trace_of_a_bar_and_one_that_was_open_an_empty_line():
+    cells = [
+        "from tests.lab import reversal; reversal.train(reversal.model(), n_steps=3);",
+        "import os; os.environ['JPY_SESSION_NAME'] = 'lesson.ipynb'; reversal.train(reversal.model(), n_steps=3);",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(notebook, kernel_name="python3").execute()
+    run, opened = (cell.outputs for cell in notebook.cells)
+    assert run == []
+    assert [(output.output_type, output.data) for output in opened] == [("display_data", {"text/plain": ""})]
+    assert "widgets" not in notebook.metadata
 
 
-CELL = "from tests.lab import reversal\nreversal.train(reversal.model(), n_steps=3);"
-
-
-def test_a_notebook_that_a_program_runs_keeps_no_trace_of_a_bar():
-    outputs, metadata = outputs_of(CELL)
-    assert outputs == []
-    assert "widgets" not in metadata
-
-
-def test_a_notebook_that_was_open_keeps_an_empty_line():
-    outputs, metadata = outputs_of(CELL, JPY_SESSION_NAME="lesson.ipynb")
-    assert [(output.output_type, output.data) for output in outputs] == [("display_data", {"text/plain": ""})]
-    assert "widgets" not in metadata
+def test_a_script_that_is_started_from_a_notebook_is_no_notebook(monkeypatch, capfd):
+    monkeypatch.setenv("JPY_SESSION_NAME", "lesson.ipynb")
+    reversal.train(reversal.model(), n_steps=2)
+    assert capfd.readouterr() == ("", "")
 
 
 class TestInterrupt:
@@ -131,9 +127,3 @@ class TestInterrupt:
         thread.start()
         thread.join()
         assert lengths == [2]
-
-
-def test_who_runs_a_script_from_a_notebook_gets_no_output_of_a_notebook():
-    environment = {**os.environ, "JPY_SESSION_NAME": "lesson.ipynb"}
-    run = subprocess.run([sys.executable, "-c", CELL], capture_output=True, text=True, env=environment, check=True)
-    assert (run.stdout, run.stderr) == ("", "")

@@ -60,8 +60,9 @@ def fit(
     | `progress` | whether to show a bar; by default where a person is watching |
 
     The same call gives the same numbers on the same machine, whether it runs through or is stopped and called again.
-    Under `torchrun` each process computes its share of every batch: the same run, apart from the last digits and from
-    where dropout falls. Afterwards the mode of the model and PyTorch's random state are as they were.
+    Under `torchrun` each process computes its share of every batch, on the device where it has put its model: the same
+    run, apart from the last digits and from where dropout falls. Afterwards the mode of the model and PyTorch's random
+    state are as they were.
 
     Raises `FloatingPointError` with step and module when a loss or a gradient is not finite, `ValueError` for settings
     that make no sense and a checkpoint of another run, `KeyboardInterrupt` after the step during which Ctrl-C came.
