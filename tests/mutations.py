@@ -841,4 +841,194 @@ MUTATIONS = {
             "an empty trace passes for a full one", "if not trace:", "if False:", "test_no_pass_at_all_is_reported"
         ),
     ],
+    "instruments/statistics.py": [
+        Mutation(
+            "earlier keys keep their depth when the peak rises",
+            "depth * shrink + total * rise + below",
+            "depth * shrink + below",
+            "TestTheFormulas::test_they_are_those_of_the_dense_map_for_every_mask_and_block",
+        ),
+        Mutation(
+            "causal hides each token from itself",
+            "scores.masked_fill_(relative > 0, -math.inf)",
+            "scores.masked_fill_(relative >= 0, -math.inf)",
+            "TestTheFormulas::test_causal_is_the_causal_mask_and_joins_the_other_one",
+        ),
+        Mutation(
+            "the window is one key too narrow",
+            "(relative.abs() <= window)",
+            "(relative.abs() < window)",
+            "TestTheFormulas::test_a_window_of_any_width_is_measured_across_blocks",
+        ),
+        Mutation(
+            "a hidden key is read",
+            "scores.masked_fill_(~mask[..., start:end], -math.inf)",
+            "pass",
+            "TestNothing::test_a_query_that_may_attend_to_nothing_has_zeros_and_its_neighbours_do_not",
+        ),
+    ],
+    "instruments/spectra.py": [
+        Mutation(
+            "the effective rank is that of the squares",
+            "return effective_count(singular_values(matrix))",
+            "return effective_count(singular_values(matrix).square())",
+            "TestHandMade::test_three_and_four",
+        ),
+        Mutation(
+            "a share is one of singular values, not of their squares",
+            "squares = _relative_squares(matrix)",
+            "squares = singular_values(matrix)",
+            "TestHandMade::test_three_and_four",
+        ),
+        Mutation(
+            "a product is read from keys to queries",
+            "return queries @ keys.transpose(-2, -1)",
+            "return keys @ queries.transpose(-2, -1)",
+            "TestHeads::test_a_product_gives_the_scores_of_its_head",
+        ),
+        Mutation(
+            "a core turns one of its factors",
+            'torch.linalg.qr(right, mode="r").R.transpose(-2, -1)',
+            'torch.linalg.qr(right, mode="r").R',
+            "TestHeads::test_a_core_has_the_singular_values_of_its_product_and_no_others",
+        ),
+    ],
+    "instruments/baselines.py": [
+        Mutation(
+            "every sample is the same matrix",
+            "measure(_draw(shape, generator))",
+            "measure(_draw(shape, torch.Generator().manual_seed(seed)))",
+            "test_a_baseline_is_the_mean_and_the_spread_of_the_figure_over_random_matrices",
+        ),
+        Mutation(
+            "entries are not centred",
+            "return torch.randn(*shape, **options)",
+            "return torch.rand(*shape, **options)",
+            "test_square_matrices_follow_the_quarter_circle",
+        ),
+        Mutation(
+            "a product has one factor",
+            "torch.randn(columns, inner, **options))",
+            "torch.eye(columns, inner))",
+            "test_a_product_is_measured_like_the_product_of_its_factors",
+        ),
+    ],
+    "instruments/collapse.py": [
+        Mutation(
+            "a token is compared with itself, too",
+            "(units.sum(dim=-2).square().sum(dim=-1) - n) / (n * (n - 1))",
+            "units.sum(dim=-2).square().sum(dim=-1) / (n * n)",
+            "TestTokenSimilarity::test_it_is_the_mean_of_the_cosines_of_all_pairs",
+        ),
+        Mutation(
+            "padding counts in the mean token",
+            "mean = tokens.sum(dim=-2, keepdim=True) / real.sum(dim=-1)[..., None, None]",
+            "mean = tokens.mean(dim=-2, keepdim=True)",
+            "TestEveryMeasure::test_padding_is_left_out_whatever_it_holds",
+        ),
+        Mutation(
+            "what rounding leaves has full rank",
+            "values.masked_fill(values <= rounding[..., None], 0.0)",
+            "values",
+            "TestStreamRank::test_what_rounding_leaves_of_equal_tokens_is_no_direction_and_a_thousand_times_as_much_is",
+        ),
+        Mutation(
+            "an update is measured by the stream that it has made",
+            'places = [f"layers.{i}.mid_stream" for i in layers]',
+            'places = [f"layers.{i}.stream" for i in layers]',
+            "TestWriteRatios::test_each_branch_is_measured_by_the_stream_it_is_added_to",
+        ),
+    ],
+    "lab/pointers.py": [
+        Mutation(
+            "the last hop is not made",
+            "hops[:, None] >= hop,",
+            "hops[:, None] > hop,",
+            "test_a_target_lies_as_many_hops_away_as_the_first_token_says",
+        ),
+        Mutation(
+            "the pointers make several cycles",
+            "order.roll(-1, dims=1)",
+            "order.flip(1)",
+            "test_the_pointers_make_one_cycle_through_all_places",
+        ),
+        Mutation(
+            "the most hops are never asked",
+            "torch.randint(1, max_hops + 1,",
+            "torch.randint(1, max(max_hops, 2),",
+            "test_every_number_of_hops_is_equally_likely_and_every_id_is_in_the_vocabulary",
+        ),
+        Mutation(
+            "who guesses may guess the place itself",
+            "left = self.n - 1 - 2 * reach",
+            "left = self.n - 2 * reach",
+            "test_chance_is_what_guessing_without_the_pointers_reaches",
+        ),
+    ],
+    "lab/sequences.py": [
+        Mutation(
+            "reversing copies",
+            "source.flip(dims=[1])",
+            "source",
+            "test_the_target_is_the_source_after_a_start",
+        ),
+        Mutation(
+            "the first repeated symbol counts as new",
+            "device=symbols.device) >= block",
+            "device=symbols.device) > block",
+            "test_a_block_comes_twice_and_what_has_been_seen_is_predictable",
+        ),
+        Mutation(
+            "a language model is asked for what it reads",
+            "return ids[:, :-1], ids[:, 1:]",
+            "return ids[:, :-1], ids[:, :-1]",
+            "test_a_language_model_is_asked_for_the_next_id",
+        ),
+    ],
+    "lab/grammar.py": [
+        Mutation(
+            "she is a man",
+            '("she", "her") if name in lexicon.WOMEN',
+            '("she", "her") if name in lexicon.MEN',
+            "test_the_pronoun_means_a_name_of_its_gender_and_the_agent_if_both_are",
+        ),
+        Mutation(
+            "the verb agrees with the nearest noun",
+            'text.add(_verb_form(dice, subject), "VERB", "root"',
+            'text.add(_verb_form(dice, attractor or subject), "VERB", "root"',
+            "test_every_verb_of_the_scene_agrees_with_its_own_subject",
+        ),
+        Mutation(
+            "the subject of a passive is its agent",
+            "(other, before[0]) if passive else",
+            "(other, before[0]) if not passive else",
+            "test_agent_and_patient_are_told_by_the_voice",
+        ),
+        Mutation(
+            "yet turns nothing",
+            '(deed in lexicon.PLEASANT) == (word == "so")',
+            "deed in lexicon.PLEASANT",
+            "test_the_feeling_follows_from_the_deed_and_the_connective",
+        ),
+    ],
+    "lab/masking.py": [
+        Mutation(
+            "special tokens are hidden",
+            "chosen = (ids >= len(SPECIALS)) & (draws[0] < share)",
+            "chosen = draws[0] < share",
+            "test_special_tokens_are_never_chosen",
+        ),
+        Mutation(
+            "every word chosen becomes [MASK]",
+            "chosen & (fate < 0.8)",
+            "chosen",
+            "test_a_fifth_is_chosen_and_of_it_80_percent_are_hidden_10_replaced_and_10_kept",
+        ),
+        Mutation(
+            "words that stay are asked for, too",
+            "return inputs, ids.masked_fill(~chosen, IGNORED)",
+            "return inputs, ids",
+            "test_a_fifth_is_chosen_and_of_it_80_percent_are_hidden_10_replaced_and_10_kept",
+        ),
+    ],
 }

@@ -22,7 +22,7 @@ from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
 
 PACKAGE = Path(__file__).parents[1]
-STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "anatomy.css")
+STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "table.css", "anatomy.css")
 SCRIPTS = ("explore.js", "answers.js")
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")

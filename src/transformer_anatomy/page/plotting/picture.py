@@ -69,11 +69,11 @@ class Picture:
         return images if building_book() else STYLE + images
 
     def _image(self, theme: Theme, narrow: bool) -> str:
-        wide = _address(self.svg(theme))
+        wide = image_address(self.svg(theme))
         image = f'<img class="picture only-{theme}" {wide[0]} alt="{html.escape(self.alt)}" src="{wide[1]}">'
         if not narrow or getattr(self, theme).get_figwidth() <= NARROW / 72:
             return image
-        small = _address(self.svg(theme, narrow=True))
+        small = image_address(self.svg(theme, narrow=True))
         return f'<picture><source media="(max-width: 600px)" {small[0]} srcset="{small[1]}">{image}</picture>'
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -102,7 +102,7 @@ def _compact(svg: str) -> str:
     return re.sub(r"\n\s*", "\n", svg[svg.index("<svg") :])
 
 
-def _address(svg: str) -> tuple[str, str]:
+def image_address(svg: str) -> tuple[str, str]:
     """Attributes that reserve the picture's place, and the picture itself as a data address."""
     width, height = re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups()
     data = base64.b64encode(svg.encode()).decode()

@@ -1,0 +1,65 @@
+"""`examine`: what is wrong with a model, told from one pass forward and one pass backward."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from transformer_anatomy.instruments.health import structure
+from transformer_anatomy.instruments.health.arguments import check_arguments, check_value
+from transformer_anatomy.instruments.health.diagnosis import diagnose
+from transformer_anatomy.instruments.health.figures import layer_figures
+from transformer_anatomy.instruments.health.observer import Observer
+from transformer_anatomy.instruments.health.preserved import preserved
+from transformer_anatomy.instruments.health.report import HealthReport
+from transformer_anatomy.instruments.health.stacks import find_stacks
+from transformer_anatomy.instruments.health.steps import badly_updated
+from transformer_anatomy.instruments.updates import try_step
+
+
+def examine(
+    model: nn.Module, loss: Callable[[nn.Module], Tensor], *, optimizer: torch.optim.Optimizer | None = None
+) -> HealthReport:
+    """A report on any `torch.nn.Module`: figures for each layer, what is wrong and where, and on what evidence.
+
+        examine(model, lambda model: F.cross_entropy(model(ids).flatten(0, 1), targets.flatten()))
+
+    `loss` takes the model and returns a scalar tensor. It is called once and followed by one pass backward; with an
+    `optimizer`, by one step, too. Afterwards the model is as it was: weights, gradients, buffers, mode and hooks, the
+    optimiser, and PyTorch's random state.
+
+    Layers are found where a container repeats a class of modules. Attention is seen that runs through PyTorch's softmax
+    or `F.scaled_dot_product_attention`; a kernel from elsewhere leaves no entropy. Dead neurons are those of ReLU.
+    What follows from another fault is a finding, too, further down.
+
+    Raises `TypeError` for what is no module, no function, or no scalar loss; `ValueError` for a loss without gradient
+    or with a backward of its own, for a model that is compiled, scripted or without numbers (lazy, meta), and for an
+    optimiser of another model. What `loss` raises passes through.
+    """
+    check_arguments(model, loss, optimizer)
+    stacks = find_stacks(model)
+    with torch.inference_mode(False), preserved(model):
+        observer = Observer(model, stacks)
+        with torch.enable_grad():
+            with observer:
+                value = loss(model)
+            check_value(value, model)
+            finite = math.isfinite(value.item())
+            if finite:
+                value.backward()
+        updates = try_step(model, optimizer) if optimizer is not None and finite else {}
+        figures = [[layer_figures(layer, observer.seen, value.item(), updates) for layer in stack] for stack in stacks]
+        findings = list(diagnose(model, stacks, figures, observer.seen, value.item()))
+        if updates and all(finding.fault != "non-finite" for finding in findings):
+            findings += badly_updated(model, updates, optimizer)
+    return HealthReport(value.item(), tuple(map(tuple, figures)), tuple(findings))
+
+
+def first_non_finite(model: nn.Module, loss: Callable[[nn.Module], Tensor]) -> str:
+    """Where a NaN or an infinity first appears when `loss(model)` is computed, in words."""
+    observer = Observer(model, [])
+    with torch.no_grad(), observer:
+        value = loss(model)
+    finding = next(structure.non_finite(model, observer.seen, value.item()))
+    return f"{finding.where}: {finding.evidence}" if finding.where else finding.evidence

@@ -1,0 +1,34 @@
+"""Small multiples: several pictures side by side."""
+
+import html
+from collections.abc import Sequence
+
+from transformer_anatomy.page.course import building_book
+from transformer_anatomy.page.plotting.picture import NARROW, STYLE, Picture, image_address
+from transformer_anatomy.page.plotting.themes import THEMES
+
+
+class Sheet:
+    """`pictures` next to each other as far as the page is wide, each as narrow as on a phone. It shows itself."""
+
+    def __init__(self, pictures: Sequence[Picture]):
+        if not pictures:
+            raise ValueError("pictures must hold at least one picture, got none")
+        self.pictures = tuple(pictures)
+
+    def _repr_html_(self) -> str:
+        images = "".join(f"<div>{_images(picture)}</div>" for picture in self.pictures)
+        columns = f"repeat(auto-fill,minmax(min(100%,{NARROW}px),1fr))"
+        sheet = f'<div style="display:grid;grid-template-columns:{columns};gap:24px 40px">{images}</div>'
+        return sheet if building_book() else STYLE + sheet
+
+    def __repr__(self) -> str:
+        return f"<Sheet: {'; '.join(picture.alt for picture in self.pictures)}>"
+
+
+def _images(picture: Picture) -> str:
+    images = ""
+    for theme in THEMES:
+        size, address = image_address(picture.svg(theme, narrow=True))
+        images += f'<img class="picture only-{theme}" {size} alt="{html.escape(picture.alt)}" src="{address}">'
+    return images

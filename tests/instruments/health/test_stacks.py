@@ -1,0 +1,36 @@
+import pytest
+from torch import nn
+
+from transformer_anatomy import Decoder, Encoder, Transformer, TransformerConfig
+from transformer_anatomy.instruments.health.stacks import find_stacks
+
+CONFIG = TransformerConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=3, d_feedforward=8)
+
+
+def paths(model):
+    return [[layer.path for layer in stack] for stack in find_stacks(model)]
+
+
+@pytest.mark.parametrize("model", [Encoder(CONFIG), Decoder(CONFIG)])
+def test_the_layers_of_a_stack_are_found(model):
+    assert paths(model) == [["layers.0", "layers.1", "layers.2"]]
+
+
+def test_each_stack_is_found_by_itself():
+    assert [stack[0] for stack in paths(Transformer(CONFIG))] == ["encoder.layers.0", "decoder.layers.0"]
+
+
+def test_among_different_modules_those_that_repeat_most_are_the_layers():
+    model = nn.Sequential(nn.Embedding(4, 4), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU())
+    assert paths(model) == [["1", "3"]]
+
+
+def test_a_module_that_stands_twice_is_listed_twice():
+    layer = nn.Linear(4, 4)
+    assert paths(nn.ModuleList([layer, layer])) == [["0", "1"]]
+
+
+def test_projections_side_by_side_are_no_layers():
+    assert paths(nn.MultiheadAttention(8, 2)) == []
+    assert paths(nn.TransformerEncoderLayer(8, 2)) == []
+    assert paths(nn.Linear(4, 4)) == []
