@@ -63,7 +63,6 @@ _HOMES = {
     "copying": "lab.sequences",
     "reversing": "lab.sequences",
     "repetition": "lab.sequences",
-    "next_token": "lab.sequences",
     "make_discourses": "lab.grammar",
     "batch_discourses": "lab.labels",
     "LABEL_CLASSES": "lab.labels",

@@ -82,7 +82,7 @@ class TestWindowMass:
         assert window_mass(weights, 2).tolist() == [1.0, 1.0, 1.0]
 
     def test_a_window_is_not_negative(self):
-        with pytest.raises(ValueError, match="window must not be negative, got -1"):
+        with pytest.raises(ValueError, match="window must be at least 0, got -1"):
             window_mass(torch.eye(2), -1)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transformer_anatomy import copying, majority_share, next_token, repetition, reversing, unigram_entropy
+from transformer_anatomy import copying, majority_share, next_token_pairs, repetition, reversing, unigram_entropy
 
 MAKERS = [copying, reversing, repetition]
 
@@ -32,7 +32,7 @@ def test_a_block_comes_twice_and_what_has_been_seen_is_predictable():
 
 
 def test_a_language_model_is_asked_for_the_next_id():
-    inputs, labels = next_token(torch.tensor([[0, 3, 1, 2]]))
+    inputs, labels = next_token_pairs(torch.tensor([[0, 3, 1, 2]]))
     assert (inputs.tolist(), labels.tolist()) == ([[0, 3, 1]], [[3, 1, 2]])
     batch = repetition(5, 0)
     assert torch.equal(batch.inputs, batch.ids[:, :-1]) and torch.equal(batch.labels, batch.ids[:, 1:])
@@ -42,7 +42,7 @@ def test_a_language_model_is_asked_for_the_next_id():
 @pytest.mark.parametrize("maker", [copying, reversing])
 def test_without_the_source_nothing_helps(maker):
     pairs = maker(20000, 0, length=3, n_symbols=5)
-    _, labels = next_token(pairs.target)
+    _, labels = next_token_pairs(pairs.target)
     before, now = labels[:, 0], labels[:, 1]
     for symbol in range(1, 6):  # 4000 samples each: 5 σ of the largest of five shares
         assert majority_share(now[before == symbol]) == pytest.approx(pairs.chance, abs=0.032)
@@ -91,8 +91,8 @@ def test_no_samples_are_an_empty_batch():
         (lambda: copying(1, 0, n_symbols=1), ValueError, "n_symbols must be at least 2, got 1"),
         (lambda: copying(1, 0, n_symbols=2.0), TypeError, "n_symbols must be a whole number, got 2.0"),
         (lambda: repetition(1, "0"), TypeError, "seed must be a whole number or a torch.Generator, got '0'"),
-        (lambda: next_token(torch.zeros(2, 0, dtype=torch.long)), ValueError, r"at least one position, got \(2, 0\)"),
-        (lambda: next_token(torch.zeros(2, dtype=torch.long)), ValueError, r"\(batch, position\).*got \(2,\)"),
+        (lambda: next_token_pairs(torch.zeros(2, 0, dtype=torch.long)), ValueError, r"at least one position, got \(2, 0\)"),
+        (lambda: next_token_pairs(torch.zeros(2, dtype=torch.long)), ValueError, r"\(batch, position\).*got \(2,\)"),
     ],
 )
 def test_a_sequence_that_cannot_be_made_is_refused_by_name(unchecked, call, error, message):

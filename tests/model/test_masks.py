@@ -100,9 +100,9 @@ def test_masks_are_made_where_they_are_asked_for():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: causal_mask(-1), ValueError, "n_query must not be negative, got -1"),
-        (lambda: causal_mask(2, -3), ValueError, "n_key must not be negative, got -3"),
-        (lambda: window_mask(3, -1), ValueError, "window must not be negative, got -1"),
+        (lambda: causal_mask(-1), ValueError, "n_query must be at least 0, got -1"),
+        (lambda: causal_mask(2, -3), ValueError, "n_key must be at least 0, got -3"),
+        (lambda: window_mask(3, -1), ValueError, "window must be at least 0, got -1"),
         (lambda: causal_mask(2.5), TypeError, "n_query must be a whole number, got 2.5"),
         (lambda: window_mask(3, True), TypeError, "window must be a whole number, got True"),
         (lambda: causal_mask(2, device="cuda:7"), ValueError, "device 'cuda:7' is not there; this machine has cpu"),

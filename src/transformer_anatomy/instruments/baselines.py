@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_anatomy.instruments.counts import check_count
 from transformer_anatomy.instruments.spectra import product_core
+from transformer_anatomy.model.arguments import check_count
 
 
 class Baseline(NamedTuple):
@@ -31,9 +31,9 @@ def random_baseline(
 
     Raises `TypeError` or `ValueError` for other shapes and for fewer than 2 samples, which have no spread.
     """
-    check_count("n_samples", n_samples, smallest=2)
+    check_count("n_samples", n_samples, at_least=2)
     for size in shape:
-        check_count("each size in shape", size, smallest=1)
+        check_count("each size in shape", size, at_least=1)
     if len(shape) not in (2, 3):
         raise ValueError(f"shape must be (rows, columns) or (rows, inner, columns), got {tuple(shape)}")
     generator = torch.Generator().manual_seed(seed)

@@ -5,14 +5,16 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from transformer_anatomy.model.device import widest_dtype
+
 
 def norm(tensors: Iterable[Tensor | None]) -> float | None:
-    """The Frobenius norm of several tensors together, accumulated in float32 or better; None if there are none.
+    """The Frobenius norm of several tensors together, accumulated in float64 (on MPS float32); None if there are none.
 
     A tensor that is None does not count, so that no gradient is told from a gradient of 0.
     """
     norms = [
-        torch.linalg.vector_norm(t.detach(), dtype=torch.promote_types(t.dtype, torch.float32)).cpu().double()
+        torch.linalg.vector_norm(t.detach(), dtype=torch.promote_types(t.dtype, widest_dtype(t.device))).cpu().double()
         for t in tensors
         if t is not None
     ]

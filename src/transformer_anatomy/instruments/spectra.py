@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_anatomy.instruments.attention import attention_entropy
-from transformer_anatomy.instruments.counts import check_count
+from transformer_anatomy.model.arguments import check_count
 from transformer_anatomy.model.multi_head_attention import MultiHeadAttention
 
 Matrix = Float[Tensor, "*batch rows columns"]
@@ -57,7 +57,7 @@ def top_share(matrix: Matrix, k: int) -> PerMatrix:
     Raises `TypeError` or `ValueError` unless `k` is a whole number from 1 to `min(rows, columns)`.
     """
     squares = _relative_squares(matrix)
-    check_count("k", k, smallest=1)
+    check_count("k", k, at_least=1)
     if k > squares.shape[-1]:
         raise ValueError(f"k must be at most the number of singular values, {squares.shape[-1]}, got {k}")
     total = squares.sum(dim=-1)

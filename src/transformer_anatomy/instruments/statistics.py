@@ -8,7 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from transformer_anatomy.instruments.counts import check_count
+from transformer_anatomy.model.arguments import check_count
 from transformer_anatomy.model.attention import attention_scores
 from transformer_anatomy.model.masks import check_mask
 from transformer_anatomy.shapes import Keys, Mask, PerQuery, Queries
@@ -129,5 +129,5 @@ def _check_input(queries: Tensor, keys: Tensor, causal: bool, window: int, block
         raise TypeError(f"queries and keys must have one floating dtype, got {queries.dtype} and {keys.dtype}")
     if not isinstance(causal, bool):
         raise TypeError(f"causal must be True or False, got {type(causal).__name__}; a mask goes to mask=")
-    check_count("window", window, smallest=0)
-    check_count("block", block, smallest=1)
+    check_count("window", window, at_least=0)
+    check_count("block", block, at_least=1)

@@ -6,8 +6,9 @@ import torch
 
 from transformer_anatomy.lab import lexicon
 from transformer_anatomy.lab.discourse import Discourse
-from transformer_anatomy.lab.requests import as_random, check_count
+from transformer_anatomy.lab.requests import as_random
 from transformer_anatomy.lab.writing import Dice, Writer
+from transformer_anatomy.model.arguments import check_count
 
 P_PASSIVE = 0.4
 P_PERFECT = 2 / 3  # Of the active: as often as the passive, and as long, so that no position tells the agent.

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer_anatomy.lab.requests import IGNORED, as_generator, check_count
+from transformer_anatomy.lab.requests import IGNORED, as_generator
+from transformer_anatomy.model.arguments import check_count
 from transformer_anatomy.shapes import TokenIds
 
 

@@ -1,18 +1,10 @@
-"""What a request for data must name: how many samples, and where the random numbers come from."""
+"""Where the random numbers of a request for data come from, and what marks a place that asks nothing."""
 
 import random
 
 import torch
 
 IGNORED = -100  # The target at a place that asks nothing; `F.cross_entropy` skips it.
-
-
-def check_count(name: str, count: int, *, at_least: int = 0) -> None:
-    """Raise `TypeError` unless `count` is a whole number, `ValueError` unless it is large enough."""
-    if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(f"{name} must be a whole number, got {count!r}")
-    if count < at_least:
-        raise ValueError(f"{name} must be at least {at_least}, got {count}")
 
 
 def as_generator(seed: int | torch.Generator) -> torch.Generator:

@@ -8,7 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from transformer_anatomy.lab.requests import as_generator, check_count
+from transformer_anatomy.lab.requests import as_generator
+from transformer_anatomy.model.arguments import check_count
+from transformer_anatomy.model.objective import next_token_pairs
 from transformer_anatomy.shapes import TokenIds
 
 START = 0  # Symbols are 1 to n_symbols.
@@ -18,7 +20,7 @@ START = 0  # Symbols are 1 to n_symbols.
 class SequencePairs:
     """Sources `(batch, length)` and the targets `(batch, 1 + length)` that a decoder is to write; targets begin at 0.
 
-    Id 0 is the start, ids 1 to `n_symbols` are symbols. For training, `inputs, labels = next_token(pairs.target)`.
+    Id 0 is the start, ids 1 to `n_symbols` are symbols. For training, `inputs, labels = next_token_pairs(pairs.target)`.
     """
 
     source: TokenIds
@@ -61,12 +63,12 @@ class RepetitionBatch:
     @property
     def inputs(self) -> Int[Tensor, "batch label"]:
         """What a language model reads: all ids but the last."""
-        return next_token(self.ids)[0]
+        return next_token_pairs(self.ids)[0]
 
     @property
     def labels(self) -> Int[Tensor, "batch label"]:
         """What it is to say at each input: the id after it."""
-        return next_token(self.ids)[1]
+        return next_token_pairs(self.ids)[1]
 
     @property
     def chance(self) -> float:
@@ -107,16 +109,6 @@ def repetition(n_samples: int, seed: int | torch.Generator, *, block: int = 10, 
     symbols = _symbols(n_samples, seed, block, n_symbols)
     predictable = torch.arange(2 * block, device=symbols.device) >= block
     return RepetitionBatch(_started(torch.cat([symbols, symbols], dim=1)), predictable, n_symbols)
-
-
-def next_token(ids: TokenIds) -> tuple[Int[Tensor, "batch position-1"], Int[Tensor, "batch position-1"]]:
-    """Inputs `ids[:, :-1]` and labels `ids[:, 1:]`: at each place a language model is to say the id that comes next.
-
-    Raises `ValueError` for sequences without a single id, which have no next one.
-    """
-    if ids.dim() != 2 or ids.shape[1] == 0:
-        raise ValueError(f"ids must have shape (batch, position) with at least one position, got {tuple(ids.shape)}")
-    return ids[:, :-1], ids[:, 1:]
 
 
 def _symbols(n_samples: int, seed: int | torch.Generator, length: int, n_symbols: int) -> TokenIds:

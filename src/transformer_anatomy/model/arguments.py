@@ -14,6 +14,14 @@ def check_size(name: str, size: object, *, at_least: int = 1) -> None:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, got {size!r}")
 
 
+def check_count(name: str, count: object, *, at_least: int = 0) -> None:
+    """Raise `TypeError` unless `count` is a whole number, `ValueError` unless it is large enough."""
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(f"{name} must be a whole number, got {count!r}")
+    if count < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {count}")
+
+
 def check_heads(d_model: object, n_heads: object) -> None:
     """Raise `ValueError` unless both are sizes and the heads can share the width evenly."""
     check_size("d_model", d_model)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from transformer_anatomy.model.arguments import check_count
 from transformer_anatomy.model.device import pick_device
 from transformer_anatomy.shapes import Mask
 
@@ -19,8 +20,8 @@ def relative_positions(
     (bottom-right alignment).
     """
     n_key = n_query if n_key is None else n_key
-    _check_count("n_query", n_query)
-    _check_count("n_key", n_key)
+    check_count("n_query", n_query)
+    check_count("n_key", n_key)
     device = _existing(device)
     query = torch.arange(n_key - n_query, n_key, device=device)
     return torch.arange(n_key, device=device) - query[:, None]
@@ -37,7 +38,7 @@ def window_mask(
     n_query: int, window: int, n_key: int | None = None, *, device: torch.device | str | None = None
 ) -> Bool[Tensor, "query key"]:
     """Allow keys at most `window` positions away, on either side: `(query, key)`; 0 leaves each token to itself."""
-    _check_count("window", window)
+    check_count("window", window)
     return relative_positions(n_query, n_key, device=device).abs() <= window
 
 
@@ -48,7 +49,7 @@ def padding_mask(
 
     Raises `ValueError` for a length outside 0 to `n`, `TypeError` for lengths that are not whole numbers.
     """
-    _check_count("n", n)
+    check_count("n", n)
     try:
         lengths = torch.as_tensor(lengths) if len(lengths) else torch.empty(0, dtype=torch.int64)
     except (TypeError, ValueError, RuntimeError):
@@ -79,13 +80,6 @@ def blocked_mask(mask: Mask) -> Mask:
     """
     check_boolean(mask)
     return ~mask
-
-
-def _check_count(name: str, count: int) -> None:
-    if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(f"{name} must be a whole number, got {count!r}")
-    if count < 0:
-        raise ValueError(f"{name} must not be negative, got {count}")
 
 
 def _existing(device: torch.device | str | None) -> torch.device | str | None:
