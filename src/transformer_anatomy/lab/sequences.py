@@ -20,7 +20,7 @@ START = 0  # Symbols are 1 to n_symbols.
 class SequencePairs:
     """Sources `(batch, length)` and the targets `(batch, 1 + length)` that a decoder is to write; targets begin at 0.
 
-    Id 0 is the start, ids 1 to `n_symbols` are symbols. For training, `inputs, labels = next_token_pairs(pairs.target)`.
+    Id 0 is the start, ids 1 to `n_symbols` are symbols. Train with `inputs, labels = next_token_pairs(pairs.target)`.
     """
 
     source: TokenIds

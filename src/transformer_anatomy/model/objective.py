@@ -11,9 +11,8 @@ from transformer_anatomy.shapes import Logits, TokenIds
 
 def next_token_pairs(token_ids: TokenIds) -> tuple[Int[Tensor, "batch pair"], Int[Tensor, "batch pair"]]:
     """What a model reads and what it should say: all tokens but the last, and the token that follows each of them."""
-    if token_ids.dim() != 2 or token_ids.shape[1] == 0:
-        came = tuple(token_ids.shape)
-        raise ValueError(f"token_ids must have shape (batch, position) with at least one position, got {came}")
+    if token_ids.dim() != 2:
+        raise ValueError(f"token_ids must have shape (batch, position), got {tuple(token_ids.shape)}")
     return token_ids[:, :-1].clone(), token_ids[:, 1:].clone()
 
 
