@@ -91,11 +91,6 @@ def test_no_samples_are_an_empty_batch():
         (lambda: copying(1, 0, n_symbols=1), ValueError, "n_symbols must be at least 2, got 1"),
         (lambda: copying(1, 0, n_symbols=2.0), TypeError, "n_symbols must be a whole number, got 2.0"),
         (lambda: repetition(1, "0"), TypeError, "seed must be a whole number or a torch.Generator, got '0'"),
-        (
-            lambda: next_token_pairs(torch.zeros(2, 0, dtype=torch.long)),
-            ValueError,
-            r"at least one position, got \(2, 0\)",
-        ),
     ],
 )
 def test_a_sequence_that_cannot_be_made_is_refused_by_name(unchecked, call, error, message):
