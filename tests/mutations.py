@@ -978,12 +978,6 @@ MUTATIONS = {
             "device=symbols.device) > block",
             "test_a_block_comes_twice_and_what_has_been_seen_is_predictable",
         ),
-        Mutation(
-            "a language model is asked for what it reads",
-            "return ids[:, :-1], ids[:, 1:]",
-            "return ids[:, :-1], ids[:, :-1]",
-            "test_a_language_model_is_asked_for_the_next_id",
-        ),
     ],
     "lab/grammar.py": [
         Mutation(

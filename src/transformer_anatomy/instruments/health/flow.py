@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_anatomy.model.device import widest_dtype
+
 
 @dataclass
 class Flow:
@@ -59,6 +61,6 @@ def similarity(stream: Tensor, layer: nn.Module, *, batch_first: bool) -> float 
     if n < 2 or not any(p.dim() == 2 and width in p.shape for p in layer.parameters()):
         return None
     # The cosines of all pairs of unit vectors, and n ones besides, add up to the squared length of their sum.
-    wide = torch.float32 if tokens.device.type == "mps" else torch.float64  # Apple's GPUs have no more
+    wide = widest_dtype(tokens.device)
     total = F.normalize(tokens.to(wide), dim=-1).sum(dim=1).square().sum(dim=-1)
     return ((total - n) / (n * (n - 1))).mean().item()
