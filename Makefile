@@ -8,15 +8,15 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve lab test benchmark benchmark-model benchmark-figures clean chromium
+.PHONY: help book serve lab test clean chromium benchmark benchmark-model benchmark-figures benchmark-instruments
 
 help:
 	@echo "make book       set up, build the book, say where to open it"
 	@echo "make serve      build the book and serve it on localhost:$(PORT)"
 	@echo "make lab        set up and open the notebooks in JupyterLab"
 	@echo "make test       set up and run every test"
-	@echo "make benchmark  measure the model against others, and the figures in a browser"
-	@echo "                (one of them: make benchmark-model, make benchmark-figures)"
+	@echo "make benchmark  measure the model against others, the instruments, and the figures in a browser"
+	@echo "                (one of them: make benchmark-model, benchmark-instruments, benchmark-figures)"
 
 .venv/pip:
 	@echo "Making .venv"
@@ -75,7 +75,7 @@ test: .venv/test chromium
 	@$(BIN)/pip install --quiet --prefix .venv/beside --constraint constraints.txt --requirement benchmarks/requirements.txt
 	@touch $@
 
-benchmark: benchmark-model benchmark-figures
+benchmark: benchmark-model benchmark-instruments benchmark-figures
 
 benchmark-model: .venv/benchmark
 	@echo "Measuring the model against others (four minutes)"
@@ -84,6 +84,12 @@ benchmark-model: .venv/benchmark
 benchmark-figures: .venv/test chromium
 	@echo "Measuring the figures of a sample page"
 	@$(BIN)/python benchmarks/figures.py
+
+benchmark-instruments: .venv/test
+	@echo "Measuring what the instruments cost (three minutes)"
+	@$(BIN)/python benchmarks/health.py
+	@$(BIN)/python benchmarks/attention_statistics.py
+	@$(BIN)/python benchmarks/sweep.py
 
 clean:
 	@echo "Removing the built book and its cache"
