@@ -759,6 +759,26 @@ MUTATIONS = {
             "model/test_pretrained.py::test_weights_that_are_not_the_published_ones_are_refused[another]",
         ),
     ],
+    "instruments/layer_gradients.py": [
+        Mutation(
+            "the last layer is divided by the first",
+            "return first / last if first is not None and last else None",
+            "return last / first if first and last is not None else None",
+            "test_a_layer_is_the_norm_of_all_its_gradients",
+        ),
+        Mutation(
+            "the loss scale stays in the norms",
+            "None if size is None else size / scale",
+            "None if size is None else size",
+            "test_the_scale_of_a_gradient_scaler_is_taken_out",
+        ),
+        Mutation(
+            "cosines are products",
+            "a.flatten().double() / size, b.flatten().double() / next_size",
+            "a.flatten().double(), b.flatten().double()",
+            "test_neighbours_are_compared_by_the_angle_between_their_gradients",
+        ),
+    ],
     "instruments/gradients.py": [
         Mutation(
             "a parameter without a gradient has a gradient of zero",

@@ -43,6 +43,8 @@ _HOMES = {
     "examine": "instruments.health",
     "HealthReport": "instruments.health.report",
     "update_ratios": "instruments.updates",
+    "layer_gradients": "instruments.layer_gradients",
+    "StackGradients": "instruments.layer_gradients",
     "gradient_norms": "instruments.gradients",
     "total_norm": "instruments.gradients",
     "attention_statistics": "instruments.statistics",
