@@ -774,8 +774,8 @@ MUTATIONS = {
         ),
         Mutation(
             "cosines are products",
-            "a.flatten().double() / size, b.flatten().double() / next_size",
-            "a.flatten().double(), b.flatten().double()",
+            "(_wide(a) / size) * (_wide(b) / next_size)",
+            "_wide(a) * _wide(b)",
             "test_neighbours_are_compared_by_the_angle_between_their_gradients",
         ),
     ],

@@ -82,3 +82,11 @@ def test_nothing_is_changed_and_a_model_of_no_layers_is_refused(unchecked):
         layer_gradients(nn.Linear(2, 2))
     with pytest.raises(ValueError, match="scale must be a finite number above 0, got 0"):
         layer_gradients(layers, scale=0)
+
+
+def test_sparse_gradients_count_like_dense_ones():
+    tables = nn.ModuleList(nn.Embedding(5, 2, sparse=sparse) for sparse in (True, True))
+    (tables[0](torch.tensor([1, 1])) + tables[1](torch.tensor([1, 3]))).sum().backward()
+    (stack,) = layer_gradients(tables)
+    assert stack.norms == pytest.approx((math.sqrt(8), 2.0))
+    assert stack.cosines == pytest.approx((4 / (math.sqrt(8) * 2),))

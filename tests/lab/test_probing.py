@@ -133,3 +133,8 @@ class TestControls:
 
     def probe(self, states, labels):
         return probe_layers(states[None], labels, TEST, untrained=states[None], words=self.words)
+
+
+def test_a_split_of_numbers_is_refused_because_not_would_count_from_the_end(unchecked):
+    with pytest.raises(TypeError, match="test must be boolean"):
+        linear_probe(torch.randn(1, 4, 2), torch.tensor([0, 1, 0, 1]), torch.tensor([0, 1, 0, 1], dtype=torch.uint8))

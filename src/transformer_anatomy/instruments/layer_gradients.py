@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from transformer_anatomy.instruments.health.stacks import Layer, find_stacks
 from transformer_anatomy.instruments.norms import norm
 from transformer_anatomy.model.arguments import check_positive
+from transformer_anatomy.model.device import widest_dtype
 
 
 @dataclass(frozen=True)
@@ -68,4 +68,8 @@ def _cosine(
         return None
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None]
     # Each side is divided first, so that the product of two tiny gradients does not round to 0.
-    return sum(torch.dot(a.flatten().double() / size, b.flatten().double() / next_size).item() for a, b in pairs)
+    return sum(((_wide(a) / size) * (_wide(b) / next_size)).sum().item() for a, b in pairs)
+
+
+def _wide(gradient: Tensor) -> Tensor:
+    return (gradient.to_dense() if gradient.is_sparse else gradient).to(widest_dtype(gradient.device))

@@ -14,8 +14,12 @@ def norm(tensors: Iterable[Tensor | None]) -> float | None:
     A tensor that is None does not count, so that no gradient is told from a gradient of 0.
     """
     norms = [
-        torch.linalg.vector_norm(t.detach(), dtype=torch.promote_types(t.dtype, widest_dtype(t.device))).cpu().double()
+        torch.linalg.vector_norm(_values(t), dtype=torch.promote_types(t.dtype, widest_dtype(t.device))).cpu().double()
         for t in tensors
         if t is not None
     ]
     return torch.stack(norms).norm().item() if norms else None
+
+
+def _values(tensor: Tensor) -> Tensor:
+    return tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach()

@@ -11,7 +11,9 @@ from transformer_anatomy.lab.writing import Dice, Writer
 from transformer_anatomy.model.arguments import check_count
 
 P_PASSIVE = 0.4
-P_PERFECT = 2 / 3  # Of the active: as often as the passive, and as long, so that no position tells the agent.
+P_PERFECT = (
+    2 / 3
+)  # Of the active: as often as the passive, and as long, so that the verb's place does not tell the agent.
 P_PLACE = 0.4  # The deed happens somewhere.
 P_PLURAL = 0.5
 P_USUAL = 0.8  # A subject does what it usually does; otherwise any verb, that one among them.

@@ -87,6 +87,8 @@ def _check(states: Tensor, labels: Tensor, test: Tensor, l2: float, **others: Te
     for name, tensor in {"labels": labels, "test": test, **others}.items():
         if name != "untrained" and tuple(tensor.shape) != (n,):
             raise ValueError(f"{name} must have one entry for each of the {n} examples, got {tuple(tensor.shape)}")
+    if test.dtype != torch.bool:
+        raise TypeError(f"test must be boolean (True: an example to test on), got {test.dtype}")
     untrained = others.get("untrained", states)
     if untrained.shape != states.shape:
         raise ValueError(

@@ -20,6 +20,8 @@ class ResultFolder:
     def __init__(self, folder: Path, settings: Sequence[Mapping[str, object]]):
         self.folder, self.settings = folder, [_text(setting) for setting in settings]
         digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in self.settings]
+        if len(set(digests)) < len(digests):
+            raise ValueError("a folder needs settings that read differently: name each choice by a word")
         self.files = [folder / f"{digest}.json" for digest in digests]
 
     def read(self) -> dict[int, dict[str, object]]:

@@ -50,7 +50,7 @@ def take_step(
         return loss(model, batch)
 
     model.train()
-    optimizer.zero_grad()
+    model.zero_grad()
     value = compute()
     _check_loss(value)
     finite = bool(value.isfinite())

@@ -27,6 +27,7 @@ def sweep(
     """A table with a row for each combination of `settings`, its columns those settings and what `run` made of them.
 
         def train(n_layers, seed):
+            torch.manual_seed(seed)  # else every run starts with the same weights
             ...
             return {"accuracy": accuracy}
 
@@ -80,6 +81,8 @@ def _one(index: int, run: Callable[..., Mapping[str, object]], setting: Setting)
                 raise TypeError(f"run must return numbers by name, as {{'loss': 0.1}}, got {type(result).__name__}")
             if clash := sorted(setting.keys() & result.keys()):
                 raise ValueError(f"run must not name its results like settings, got {', '.join(clash)}")
+            if words := [name for name in result if not isinstance(name, str)]:
+                raise TypeError(f"run must name its results by words, got {words[0]!r}")
             return index, {name: _number(name, value) for name, value in result.items()}
         except Exception as error:
             error.add_note(f"in the run with {', '.join(f'{name} = {value!r}' for name, value in setting.items())}")

@@ -34,3 +34,20 @@ def test_projections_side_by_side_are_no_layers():
     assert paths(nn.MultiheadAttention(8, 2)) == []
     assert paths(nn.TransformerEncoderLayer(8, 2)) == []
     assert paths(nn.Linear(4, 4)) == []
+
+
+def test_embeddings_side_by_side_are_no_layers_where_blocks_are():
+    parts = {"words": nn.Embedding(4, 8), "places": nn.Embedding(4, 8)}
+    blocks = nn.ModuleList(nn.TransformerEncoderLayer(8, 2) for _ in range(3))
+    assert paths(nn.ModuleDict(parts | {"h": blocks})) == [["h.0", "h.1", "h.2"]]
+
+
+def test_maps_before_and_after_the_blocks_are_no_layers():
+    blocks = nn.Sequential(*(nn.TransformerEncoderLayer(8, 2) for _ in range(3)))
+    assert paths(nn.Sequential(nn.Linear(4, 8), blocks, nn.Linear(8, 4))) == [["1.0", "1.1", "1.2"]]
+
+
+def test_of_two_kinds_that_repeat_alike_the_first_are_the_layers():
+    for _ in range(5):
+        model = nn.Sequential(*(kind(4) for _ in range(3) for kind in (nn.LayerNorm, nn.BatchNorm1d)))
+        assert paths(model) == [["0", "2", "4"]]

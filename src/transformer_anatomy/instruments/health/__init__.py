@@ -6,7 +6,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from transformer_anatomy.instruments.health import structure
 from transformer_anatomy.instruments.health.arguments import check_arguments, check_value
 from transformer_anatomy.instruments.health.diagnosis import diagnose
 from transformer_anatomy.instruments.health.figures import layer_figures
@@ -54,12 +53,3 @@ def examine(
         if updates and all(finding.fault != "non-finite" for finding in findings):
             findings += badly_updated(model, updates, optimizer)
     return HealthReport(value.item(), tuple(map(tuple, figures)), tuple(findings))
-
-
-def first_non_finite(model: nn.Module, loss: Callable[[nn.Module], Tensor]) -> str:
-    """Where a NaN or an infinity first appears when `loss(model)` is computed, in words."""
-    observer = Observer(model, [])
-    with torch.no_grad(), observer:
-        value = loss(model)
-    finding = next(structure.non_finite(model, observer.seen, value.item()))
-    return f"{finding.where}: {finding.evidence}" if finding.where else finding.evidence

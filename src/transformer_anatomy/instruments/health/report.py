@@ -26,7 +26,7 @@ class HealthReport:
     def verdict(self) -> str:
         """The result in one or two sentences."""
         n_layers = sum(map(len, self.stacks))
-        looked_at = f"{n_layers} layers" if n_layers else "No repeated layers found; the model as a whole"
+        looked_at = f"{n_layers} layers" if n_layers else "No repeated layers found; all but the figures by layer"
         if self.healthy:
             return f"{looked_at}: nothing wrong found."
         first, *others = self.findings

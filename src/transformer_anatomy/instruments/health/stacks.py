@@ -15,28 +15,32 @@ class Layer(NamedTuple):
 def find_stacks(model: nn.Module) -> list[list[Layer]]:
     """The repeated layers of any model, stack by stack, in the order of the model; an empty list if there are none.
 
-    A stack is a container with at least two children of the same class that hold parameters; what repeats inside a
-    layer (heads, experts) is part of that layer. A module that stands twice in a container is listed twice.
+    A stack is a `ModuleList` or `Sequential` with at least two children of the same class that hold parameters; what
+    repeats inside a layer (heads, experts) is part of that layer. Single modules side by side, such as linear maps, are
+    layers where nothing larger repeats beside them. A module that stands twice in a container is listed twice.
     """
-    stacks: list[list[Layer]] = []
-    _collect(model, "", stacks)
-    return stacks
+    return _stacks_in(model, "")
 
 
-def _collect(module: nn.Module, path: str, stacks: list[list[Layer]]) -> None:
+def _stacks_in(module: nn.Module, path: str) -> list[list[Layer]]:
     children = [
-        (f"{path}.{name}" if path else name, child) for name, child in module._modules.items() if child is not None
+        Layer(f"{path}.{name}" if path else name, child) for name, child in module._modules.items() if child is not None
     ]
+    members = _repeated(children) if isinstance(module, nn.ModuleList | nn.Sequential) else []
+    paths = {member.path for member in members}
+    beside = [stack for path, child in children if path not in paths for stack in _stacks_in(child, path)]
+    if not members or (beside and not any(member.module._modules for member in members)):
+        return beside
+    return sorted([members, *beside], key=lambda stack: [layer.path for layer in children].index(_top(stack, children)))
+
+
+def _repeated(children: list[Layer]) -> list[Layer]:
+    """The children of the class that stands there most often, the first of several such classes."""
     kinds = [type(child) for _, child in children if next(child.parameters(), None) is not None]
-    repeated = {kind for kind in kinds if kinds.count(kind) > 1} if _is_container(module) else set()
-    if repeated:
-        most = max(repeated, key=kinds.count)
-        stacks.append([Layer(name, child) for name, child in children if type(child) is most])
-        return
-    for name, child in children:
-        _collect(child, name, stacks)
+    most = max(dict.fromkeys(kinds), key=kinds.count, default=None)
+    return [layer for layer in children if type(layer.module) is most] if kinds.count(most) > 1 else []
 
 
-def _is_container(module: nn.Module) -> bool:
-    # Only a container runs its children one after another; an attention's four projections are not layers.
-    return isinstance(module, nn.ModuleList | nn.Sequential | nn.ModuleDict)
+def _top(stack: list[Layer], children: list[Layer]) -> str:
+    first = stack[0].path
+    return next(path for path, _ in children if first == path or first.startswith(f"{path}."))
