@@ -890,27 +890,67 @@ MUTATIONS = {
     "instruments/spectra.py": [
         Mutation(
             "the effective rank is that of the squares",
-            "return effective_count(singular_values(matrix))",
-            "return effective_count(singular_values(matrix).square())",
+            "return effective_count(_relative_values(matrix))",
+            "return effective_count(_relative_values(matrix).square())",
             "TestHandMade::test_three_and_four",
         ),
         Mutation(
             "a share is one of singular values, not of their squares",
-            "squares = _relative_squares(matrix)",
-            "squares = singular_values(matrix)",
+            "squares = _relative_values(matrix).square()",
+            "squares = _relative_values(matrix)",
             "TestHandMade::test_three_and_four",
-        ),
-        Mutation(
-            "a product is read from keys to queries",
-            "return queries @ keys.transpose(-2, -1)",
-            "return keys @ queries.transpose(-2, -1)",
-            "TestHeads::test_a_product_gives_the_scores_of_its_head",
         ),
         Mutation(
             "a core turns one of its factors",
             'torch.linalg.qr(right, mode="r").R.transpose(-2, -1)',
             'torch.linalg.qr(right, mode="r").R',
-            "TestHeads::test_a_core_has_the_singular_values_of_its_product_and_no_others",
+            "test_a_core_stands_for_a_product_of_any_shape",
+        ),
+        Mutation(
+            "large matrices overflow on the way to a rank",
+            "svdvals(matrix / largest.masked_fill(largest == 0, 1.0))",
+            "svdvals(matrix)",
+            "TestInvariances::test_the_largest_numbers_of_a_precision_are_measured_like_ones",
+        ),
+        Mutation(
+            "a batch is measured in units of its largest matrix",
+            "abs().amax(dim=(-2, -1), keepdim=True) if",
+            "abs().amax() if",
+            "TestInvariances::test_each_matrix_of_a_batch_has_a_size_of_its_own",
+        ),
+        Mutation(
+            "singular values that overflow pass for numbers",
+            "if not values.isfinite().all():",
+            "if False:",
+            "test_what_has_no_spectrum_is_refused_by_name",
+        ),
+    ],
+    "instruments/projections.py": [
+        Mutation(
+            "a product is read from keys to queries",
+            "return queries.transpose(-2, -1) @ keys",
+            "return keys.transpose(-2, -1) @ queries",
+            "TestProducts::test_a_product_gives_the_scores_of_its_head",
+        ),
+        Mutation(
+            "a head is every so many rows, not rows side by side",
+            "weight.detach().unflatten(0, (n_heads, -1))",
+            "weight.detach().unflatten(0, (-1, n_heads)).transpose(0, 1)",
+            "TestProjections::test_they_make_the_queries_keys_and_values_of_each_head",
+        ),
+        Mutation(
+            "of packed projections the first is taken for all",
+            "packed.chunk(3)[ROLES.index(role)]",
+            "packed.chunk(3)[0]",
+            "TestProjections::test_those_of_pytorch_s_module_are_found_packed_and_apart",
+        ),
+    ],
+    "instruments/precision.py": [
+        Mutation(
+            "figures of half precision come in half precision",
+            "x.to(torch.promote_types(x.dtype, torch.float32))",
+            "x",
+            "instruments/test_attention.py::test_half_precision_is_measured_in_single",
         ),
     ],
     "instruments/baselines.py": [
@@ -952,11 +992,45 @@ MUTATIONS = {
             "values",
             "TestStreamRank::test_what_rounding_leaves_of_equal_tokens_is_no_direction_and_a_thousand_times_as_much_is",
         ),
+    ],
+    "instruments/writes.py": [
         Mutation(
             "an update is measured by the stream that it has made",
-            'places = [f"layers.{i}.mid_stream" for i in layers]',
-            'places = [f"layers.{i}.stream" for i in layers]',
+            'else f"{layer}.mid_stream"',
+            'else f"{layer}.stream"',
             "TestWriteRatios::test_each_branch_is_measured_by_the_stream_it_is_added_to",
+        ),
+        Mutation(
+            "a decoder's last branch is measured by the stream of its first",
+            'in_decoder = f"{layer}.stream_after_cross_attention"',
+            'in_decoder = f"{layer}.stream_after_self_attention"',
+            "TestWhereTheLayersAre::test_what_a_decoder_adds_is_measured_by_the_stream_it_is_added_to",
+        ),
+        Mutation(
+            "of two stacks the first is measured",
+            "if len(stacks) > 1:",
+            "if False:",
+            "TestWhereTheLayersAre::test_two_stacks_are_named_and_how_to_choose_one",
+        ),
+        Mutation(
+            "a large ratio overflows",
+            "return size(written) / size(before) * (most_written / most)",
+            "return size(written * (most_written / most)[..., None, None]) / size(before)",
+            "TestWriteRatio::test_a_large_ratio_of_numbers_that_fit_is_no_overflow",
+        ),
+    ],
+    "instruments/streams.py": [
+        Mutation(
+            "padding counts as a token",
+            "real = real & mask[:, 0, 0]",
+            "pass",
+            "instruments/test_collapse.py::TestEveryMeasure::test_padding_is_left_out_whatever_it_holds",
+        ),
+        Mutation(
+            "what is not finite is measured",
+            "if not tokens.isfinite().all():",
+            "if False:",
+            "instruments/test_collapse.py::test_what_is_no_stream_is_refused_by_name",
         ),
     ],
     "lab/pointers.py": [

@@ -86,6 +86,18 @@ class TestWindowMass:
             window_mass(torch.eye(2), -1)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_measured_in_single(dtype):
+    weights = torch.full((1, 3000), 1 / 3000, dtype=dtype)
+    measures = (attention_entropy, attention_distance, lambda weights: window_mass(weights, 100))
+    for measure in measures:
+        assert measure(weights).dtype == torch.float32
+        assert torch.equal(measure(weights), measure(weights.float()))
+    far = torch.zeros(1, 70_000, dtype=dtype)
+    far[0, 0] = 1
+    assert attention_distance(far).item() == 69_999  # float16 ends at 65504
+
+
 @pytest.mark.parametrize("instrument", [attention_distance, lambda weights: window_mass(weights, 1)])
 def test_one_row_alone_has_no_position(instrument):
     with pytest.raises(ValueError, match=r"weights must have shape \(\.\.\., query, key\), got \(3,\)"):
@@ -111,3 +123,13 @@ class TestJacobian:
 
     def test_it_vanishes_at_certainty(self):
         assert softmax_jacobian(torch.eye(3)).abs().max() == 0
+
+    def test_a_single_number_has_no_keys(self, unchecked):
+        with pytest.raises(ValueError, match=r"weights must have shape \(\.\.\., key\), got \(\)"):
+            softmax_jacobian(torch.tensor(1.0))
+
+
+@pytest.mark.parametrize("instrument", [attention_entropy, attention_distance, softmax_jacobian])
+def test_a_list_is_no_tensor(unchecked, instrument):
+    with pytest.raises(TypeError, match="weights must be a tensor, got list"):
+        instrument([[0.5, 0.5]])

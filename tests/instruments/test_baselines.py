@@ -71,6 +71,12 @@ def test_a_measure_may_be_any_function_of_a_matrix():
         (lambda: random_baseline(effective_rank, (1, 2, 3, 4)), ValueError, r"got \(1, 2, 3, 4\)"),
         (lambda: random_baseline(effective_rank, (0, 4)), ValueError, "each size in shape must be at least 1, got 0"),
         (lambda: random_baseline(effective_rank, (2.0, 4)), TypeError, "each size in shape must be a whole.*2.0"),
+        (lambda: random_baseline(effective_rank, 4), TypeError, r"shape must be \(rows, columns\) or .*got 4"),
+        (
+            lambda: random_baseline(effective_rank, (4, 4), seed=None),
+            TypeError,
+            "seed must be a whole number, got None",
+        ),
         (lambda: random_baseline(effective_rank, (4, 4), n_samples=1), ValueError, "n_samples must be at least 2"),
     ],
 )

@@ -6,15 +6,12 @@ from torch import nn
 
 from transformer_anatomy import (
     MultiHeadAttention,
-    Tap,
     distance_to_collapse,
     effective_rank,
     padding_mask,
-    record,
     stream_rank,
     token_similarity,
     write_ratio,
-    write_ratios,
 )
 
 BATCH, LENGTH, D_MODEL = 3, 7, 5
@@ -56,10 +53,10 @@ class TestEveryMeasure:
         torch.testing.assert_close(figures, torch.stack([measure(stream, mask) for stream in streams]))
 
     @every_measure
-    @pytest.mark.parametrize("scale", [1e-30, 1e30])
+    @pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e30, 1e36])
     def test_a_stream_that_fades_out_or_grows_is_measured_all_the_same(self, measure, scale):
         stream = draw(dtype=torch.float32)
-        torch.testing.assert_close(measure(scale * stream), measure(stream))
+        torch.testing.assert_close(measure(scale * stream), measure(stream), rtol=1e-5, atol=1e-5)
 
     @every_measure
     def test_the_order_of_the_tokens_does_not_matter(self, measure):
@@ -188,111 +185,6 @@ class TestStreamRank:
         assert (distances[0] > 0.9).all() and (distances[-1] < 8 * torch.finfo(dtype).eps).all()
 
 
-class TestWriteRatio:
-    def test_it_is_a_ratio_of_norms_over_the_tokens_of_a_sample(self):
-        stream = torch.tensor([[[3.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 0.0]]])
-        update = torch.tensor([[[0.0, 1.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]])
-        assert write_ratio(update, stream).tolist() == pytest.approx([1 / 5, 2])
-
-    def test_twice_the_update_is_twice_the_ratio_and_nothing_written_is_zero(self):
-        stream, update = draw(), draw()
-        torch.testing.assert_close(write_ratio(2 * update, stream), 2 * write_ratio(update, stream))
-        torch.testing.assert_close(write_ratio(-stream, stream), torch.ones(BATCH, dtype=torch.float64))
-        assert write_ratio(0 * update, stream).tolist() == [0] * BATCH
-
-    def test_a_sample_of_one_token_has_one_and_a_sample_of_none_does_not(self):
-        assert write_ratio(torch.ones(1, 1, 2), torch.ones(1, 1, 2)).item() == 1
-        with pytest.raises(ValueError, match=r"at least 1 tokens, got \[7, 0, 7\]"):
-            write_ratio(draw(), draw(), padding_mask([7, 0, 7], LENGTH))
-
-    def test_nothing_is_a_multiple_of_a_stream_of_zeros(self):
-        with pytest.raises(ValueError, match="stream is zero for a whole sample"):
-            write_ratio(draw(), draw() * torch.tensor([1, 0, 1])[:, None, None])
-
-
-class Branch(nn.Module):
-    """A branch that writes a fixed multiple of what it reads."""
-
-    def __init__(self, factor):
-        super().__init__()
-        self.factor, self.update = factor, Tap()
-
-    def forward(self, x):
-        return self.update(self.factor * x)
-
-
-class Layer(nn.Module):
-    def __init__(self, i):
-        super().__init__()
-        self.self_attention, self.mid_stream = Branch(0.5 + i), Tap()
-        self.feedforward, self.stream = Branch(-0.25 / (1 + i)), Tap()
-
-    def forward(self, x):
-        x = self.mid_stream(x + self.self_attention(x))
-        return self.stream(x + self.feedforward(x))
-
-
-class Stack(nn.Module):
-    def __init__(self, n_layers):
-        super().__init__()
-        self.embedded = Tap()
-        self.layers = nn.ModuleList(Layer(i) for i in range(n_layers))
-
-    def forward(self, x):
-        x = self.embedded(x)
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-
-class TestWriteRatios:
-    @pytest.mark.parametrize("n_layers", [1, 3, 12])
-    def test_each_branch_is_measured_by_the_stream_it_is_added_to(self, n_layers):
-        model, mask = Stack(n_layers), padding_mask([7, 4, 1], LENGTH)
-        with record(model) as trace:
-            model(draw())
-        for branch, factors in {
-            "self_attention": [0.5 + i for i in range(n_layers)],
-            "feedforward": [0.25 / (1 + i) for i in range(n_layers)],
-        }.items():
-            expected = torch.tensor(factors, dtype=torch.float64)[:, None].expand(n_layers, BATCH)
-            torch.testing.assert_close(write_ratios(trace, branch), expected)
-            torch.testing.assert_close(write_ratios(trace, branch, mask), expected)
-
-    def test_padding_is_left_out(self):
-        model, stream = Stack(2), draw()
-        with record(model) as trace:
-            model(stream)
-        trace["layers.1.self_attention.update"][1, 4:] = math.nan
-        assert write_ratios(trace, "self_attention", padding_mask([7, 4, 7], LENGTH)).isfinite().all()
-
-    def test_a_layer_recorded_alone_is_measured_by_its_own_stream(self):
-        model = Stack(3)
-        with record(model, "layers.1.stream", "layers.2.self_attention.update") as trace:
-            model(draw())
-        torch.testing.assert_close(write_ratios(trace, "self_attention"), torch.full((1, BATCH), 2.5).double())
-
-    def test_what_was_not_recorded_is_named(self):
-        model = Stack(2)
-        with record(model, "embedded", "*.self_attention.update", "*.feedforward.update") as trace:
-            model(draw())
-        with pytest.raises(KeyError, match=r"no tensor at 'layers\.0\.stream'"):
-            write_ratios(trace, "self_attention")
-        with pytest.raises(KeyError, match=r"no tensor at 'layers\.0\.mid_stream'"):
-            write_ratios(trace, "feedforward")
-        with record(model, "embedded") as trace:
-            model(draw())
-        with pytest.raises(KeyError, match=r"no tensor at 'layers\.0\.feedforward\.update'"):
-            write_ratios(trace, "feedforward")
-
-    def test_there_are_two_branches(self):
-        model = Stack(1)
-        with record(model) as trace:
-            model(draw())
-        with pytest.raises(ValueError, match="branch must be 'self_attention' or 'feedforward', got 'attention'"):
-            write_ratios(trace, "attention")
-
-
 X = torch.ones(2, 3, 4)
 
 
@@ -308,11 +200,7 @@ X = torch.ones(2, 3, 4)
         (lambda: token_similarity(X, X[..., 0] > 0), ValueError, r"padding mask of shape \(2, 1, 1, 3\), got \(2, 3\)"),
         (lambda: stream_rank(X, torch.ones(3, 3).bool()), ValueError, r"padding mask.*got \(3, 3\)"),
         (lambda: stream_rank(X, padding_mask([3, 3, 3], 3)), ValueError, r"padding mask.*got \(3, 1, 1, 3\)"),
-        (
-            lambda: write_ratio(X[:1], X),
-            ValueError,
-            r"shape of stream, \(2, 3, 4\), got \(1, 3, 4\)",
-        ),
+        (lambda: token_similarity([[[1.0]]]), TypeError, "stream must be a tensor, got list"),
     ],
 )
 def test_what_is_no_stream_is_refused_by_name(unchecked, call, error, message):

@@ -125,3 +125,9 @@ def test_an_order_that_makes_no_norm_is_refused(order):
 def test_a_scale_that_cannot_be_taken_out_is_refused(scale):
     with pytest.raises(ValueError, match="scale must be a finite number above 0, got"):
         gradient_norms(nn.Identity(), scale=scale)
+
+
+@pytest.mark.parametrize("model", [None, torch.ones(2)])
+def test_what_is_no_module_is_refused_by_name(unchecked, model):
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got"):
+        gradient_norms(model)

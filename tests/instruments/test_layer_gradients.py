@@ -90,3 +90,9 @@ def test_sparse_gradients_count_like_dense_ones():
     (stack,) = layer_gradients(tables)
     assert stack.norms == pytest.approx((math.sqrt(8), 2.0))
     assert stack.cosines == pytest.approx((4 / (math.sqrt(8) * 2),))
+
+
+@pytest.mark.parametrize("model", [None, torch.ones(2)])
+def test_what_is_no_module_is_refused_by_name(unchecked, model):
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got"):
+        layer_gradients(model)

@@ -3,16 +3,7 @@ import math
 import pytest
 import torch
 
-from transformer_anatomy import (
-    MultiHeadAttention,
-    effective_rank,
-    head_cores,
-    head_products,
-    record,
-    singular_values,
-    stable_rank,
-    top_share,
-)
+from transformer_anatomy import effective_rank, singular_values, stable_rank, top_share
 from transformer_anatomy.instruments.spectra import product_core
 
 MEASURES = {
@@ -111,10 +102,26 @@ class TestInvariances:
         torch.testing.assert_close(measure(matrix.T), measure(matrix))
 
     @every_measure
-    @pytest.mark.parametrize("scale", [1e-30, -3.0, 1e30])
-    def test_nor_does_the_size_even_where_squares_would_leave_float32(self, measure, scale):
+    @pytest.mark.parametrize("scale", [1e-37, 1e-30, -3.0, 1e30, 5e37])
+    def test_nor_does_the_size_even_where_sums_or_squares_would_leave_float32(self, measure, scale):
         matrix = torch.randn(6, 4)
-        torch.testing.assert_close(measure(scale * matrix), measure(matrix))
+        torch.testing.assert_close(measure(scale * matrix), measure(matrix), rtol=1e-5, atol=0)
+
+    @every_measure
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+    def test_the_largest_numbers_of_a_precision_are_measured_like_ones(self, measure, dtype):
+        largest, least = torch.finfo(dtype).max, torch.finfo(dtype).tiny
+        for pattern in (torch.eye(8), torch.ones(8, 8), torch.ones(8, 8).tril()):
+            expected = measure(pattern.to(torch.promote_types(dtype, torch.float32)))
+            for extreme in (largest, least):
+                torch.testing.assert_close(measure(pattern.to(dtype) * extreme), expected, rtol=1e-5, atol=1e-5)
+
+    def test_each_matrix_of_a_batch_has_a_size_of_its_own(self):
+        sizes = torch.tensor([1e-30, 0.0, 1.0, 1e37])[:, None, None]
+        for measure in MEASURES.values():
+            matrix = torch.randn(6, 4)
+            figures = measure(sizes * matrix)
+            torch.testing.assert_close(figures, measure(matrix) * torch.tensor([1.0, 0.0, 1.0, 1.0]))
 
     @every_measure
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -123,48 +130,15 @@ class TestInvariances:
         torch.testing.assert_close(measure(matrix), measure(matrix.float()), rtol=0, atol=0)
 
 
-class TestHeads:
-    @pytest.fixture
-    def attention(self):
-        return MultiHeadAttention(d_model=12, n_heads=3, bias=False).double()
-
-    def test_a_product_gives_the_scores_of_its_head(self, attention):
-        x = torch.randn(2, 5, 12, dtype=torch.float64)
-        with record(attention, "scores") as trace:
-            attention(x)
-        x = x[:, None]
-        scores = x @ head_products(attention) @ x.transpose(-2, -1) / math.sqrt(4)
-        torch.testing.assert_close(scores, trace["scores"])
-
-    def test_a_core_has_the_singular_values_of_its_product_and_no_others(self, attention):
-        products, cores = head_products(attention), head_cores(attention)
-        assert products.shape == (3, 12, 12) and cores.shape == (3, 4, 4)
-        torch.testing.assert_close(singular_values(cores), singular_values(products)[:, :4])
-        assert singular_values(products)[:, 4:].max() < 1e-14
-        for measure in MEASURES.values():
-            torch.testing.assert_close(measure(cores), measure(products))
-
-    @pytest.mark.parametrize("shape", [(5, 2, 7), (3, 5, 4), (6, 6, 6), (1, 3, 2), (4, 1, 4)])
-    def test_a_core_stands_for_a_product_of_any_shape(self, shape):
-        rows, inner, columns = shape
-        left, right = torch.randn(rows, inner).double(), torch.randn(columns, inner).double()
-        core = singular_values(product_core(left, right))
-        product = singular_values(left @ right.T)
-        n = min(shape)
-        torch.testing.assert_close(core[:n], product[:n])
-        assert core[n:].sum() < 1e-13 and product[n:].sum() < 1e-13
-
-    def test_what_a_matrix_passes_from_queries_to_keys_is_not_seen(self, attention):
-        before = head_products(attention)
-        change = torch.randn(4, 4, dtype=torch.float64)
-        with torch.no_grad():
-            attention.query_projection.weight[:4] = change.T @ attention.query_projection.weight[:4]
-            attention.key_projection.weight[:4] = torch.linalg.inv(change) @ attention.key_projection.weight[:4]
-        torch.testing.assert_close(head_products(attention), before)
-
-    def test_the_module_s_graph_and_precision_stay_out_of_it(self, attention):
-        assert not head_products(attention).requires_grad and not head_cores(attention).requires_grad
-        assert head_cores(attention.half()).dtype == head_products(attention.half()).dtype == torch.float32
+@pytest.mark.parametrize("shape", [(5, 2, 7), (3, 5, 4), (6, 6, 6), (1, 3, 2), (4, 1, 4)])
+def test_a_core_stands_for_a_product_of_any_shape(shape):
+    rows, inner, columns = shape
+    left, right = torch.randn(rows, inner).double(), torch.randn(columns, inner).double()
+    core = singular_values(product_core(left, right))
+    product = singular_values(left @ right.T)
+    n = min(shape)
+    torch.testing.assert_close(core[:n], product[:n])
+    assert core[n:].sum() < 1e-13 and product[n:].sum() < 1e-13
 
 
 @pytest.mark.parametrize(
@@ -176,8 +150,8 @@ class TestHeads:
         (lambda: top_share(torch.eye(3), 0), ValueError, "k must be at least 1, got 0"),
         (lambda: top_share(torch.eye(3), 4), ValueError, "k must be at most the number of singular values, 3, got 4"),
         (lambda: top_share(torch.eye(3), 0.5), TypeError, "k must be a whole number, got 0.5"),
-        (lambda: head_products(torch.nn.Linear(2, 2)), TypeError, "must be a MultiHeadAttention, got Linear"),
-        (lambda: head_cores(None), TypeError, "must be a MultiHeadAttention, got NoneType"),
+        (lambda: effective_rank([[1.0]]), TypeError, "matrix must be a tensor, got list"),
+        (lambda: singular_values(torch.full((8, 8), 3e38)), ValueError, "singular values overflow torch.float32"),
     ],
 )
 def test_what_has_no_spectrum_is_refused_by_name(unchecked, call, error, message):

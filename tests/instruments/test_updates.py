@@ -54,3 +54,14 @@ def test_what_is_lost_to_rounding_is_counted():
     optimizer = torch.optim.SGD(pulled(model).parameters(), lr=1e-4)
     assert try_step(model, optimizer)["weight"].stuck == 1
     assert try_step(model.float(), optimizer)["weight"].stuck == 0
+
+
+@pytest.mark.parametrize("model", [None, torch.ones(2)])
+def test_what_is_no_module_is_refused_by_name(unchecked, model):
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got"):
+        update_ratios(model, print)
+
+
+def test_a_step_is_a_function(unchecked):
+    with pytest.raises(TypeError, match=r"step must be a function without arguments, .* got SGD"):
+        update_ratios(nn.Linear(2, 2), torch.optim.SGD(nn.Linear(2, 2).parameters()))

@@ -32,6 +32,9 @@ def random_baseline(
     Raises `TypeError` or `ValueError` for other shapes and for fewer than 2 samples, which have no spread.
     """
     check_count("n_samples", n_samples, at_least=2)
+    check_count("seed", seed)
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"shape must be (rows, columns) or (rows, inner, columns), got {shape!r}")
     for size in shape:
         check_count("each size in shape", size, at_least=1)
     if len(shape) not in (2, 3):

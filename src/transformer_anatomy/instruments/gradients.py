@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from transformer_anatomy.model.arguments import check_positive
+from transformer_anatomy.model.arguments import check_module, check_positive
 from transformer_anatomy.model.device import widest_dtype
 
 
@@ -14,6 +14,7 @@ def gradient_norms(model: nn.Module, *, order: float = 2.0, scale: float = 1.0) 
     factor that a gradient scaler multiplied the loss by; the norms are those without it. They are accumulated in
     float64 (on MPS float32), so that none overflows on the way.
     """
+    check_module("model", model)
     _check_order(order)
     check_positive("scale", scale)
     return {name: _norm(parameter.grad, order, scale) for name, parameter in model.named_parameters()}

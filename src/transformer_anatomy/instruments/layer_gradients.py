@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from transformer_anatomy.instruments.health.stacks import Layer, find_stacks
 from transformer_anatomy.instruments.norms import norm
-from transformer_anatomy.model.arguments import check_positive
+from transformer_anatomy.model.arguments import check_module, check_positive
 from transformer_anatomy.model.device import widest_dtype
 
 
@@ -43,6 +43,7 @@ def layer_gradients(model: nn.Module, *, scale: float = 1.0) -> list[StackGradie
 
     Raises `ValueError` for a model in which nothing repeats.
     """
+    check_module("model", model)
     check_positive("scale", scale)
     stacks = find_stacks(model)
     if not stacks:

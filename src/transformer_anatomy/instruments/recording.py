@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 import torch
 from torch import Tensor, nn
 
+from transformer_anatomy.model.arguments import check_module
 from transformer_anatomy.model.tap import Tap
 
 
@@ -79,8 +80,7 @@ def record(model: nn.Module, *patterns: str) -> Iterator[Trace]:
     Works in training and evaluation, with and without gradients. Tensors are the pass's own, still in the graph.
     Raises `ValueError` when the model has no such tap, `RuntimeError` at a second pass and when nothing was recorded.
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    check_module("model", model)
     taps = {name.replace("_orig_mod.", ""): module for name, module in model.named_modules() if isinstance(module, Tap)}
     watched = {name: tap for name, tap in taps.items() if any(fnmatchcase(name, p) for p in patterns or ["*"])}
     if not watched:

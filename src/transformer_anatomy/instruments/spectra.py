@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_anatomy.instruments.attention import attention_entropy
-from transformer_anatomy.model.arguments import check_count
-from transformer_anatomy.model.multi_head_attention import MultiHeadAttention
+from transformer_anatomy.instruments.precision import at_least_single
+from transformer_anatomy.model.arguments import check_count, check_tensor
 
 Matrix = Float[Tensor, "*batch rows columns"]
 PerMatrix = Float[Tensor, "*batch"]  # one number for each matrix
@@ -15,13 +15,14 @@ PerMatrix = Float[Tensor, "*batch"]  # one number for each matrix
 def singular_values(matrix: Matrix) -> Float[Tensor, "*batch rank"]:
     """The `min(rows, columns)` singular values of each matrix, the largest first; half precision gives float32.
 
-    Raises `ValueError` for a tensor without rows and columns and for entries that are not finite.
+    Raises `ValueError` for a tensor without rows and columns, for entries that are not finite, and where the result
+    would not be.
     """
-    if matrix.dim() < 2:
-        raise ValueError(f"matrix must have shape (..., rows, columns), got {tuple(matrix.shape)}")
-    if not matrix.isfinite().all():
-        raise ValueError("matrix must be finite, got entries that are infinite or NaN")
-    return torch.linalg.svdvals(_at_least_single(matrix))
+    _check_matrix(matrix)
+    values = torch.linalg.svdvals(at_least_single(matrix))
+    if not values.isfinite().all():
+        raise ValueError(f"matrix is too large: its singular values overflow {values.dtype}; scale it down")
+    return values
 
 
 def effective_rank(matrix: Matrix) -> PerMatrix:
@@ -30,13 +31,14 @@ def effective_rank(matrix: Matrix) -> PerMatrix:
     Between 1 (one direction) and the rank (all alike); 0 for a matrix of zeros. The singular values themselves, not
     their squares (Roy and Vetterli 2007).
     """
-    return effective_count(singular_values(matrix))
+    return effective_count(_relative_values(matrix))
 
 
 def effective_count(amounts: Float[Tensor, "*batch n"]) -> PerMatrix:
     """How many of the `amounts`, none of them negative, count: the exponential of the entropy of their shares, or 0."""
     total = amounts.sum(dim=-1, keepdim=True)
-    return attention_entropy(amounts / total).exp().masked_fill(total[..., 0] == 0, 0.0)
+    shares = amounts / total.masked_fill(total == 0, 1.0)
+    return attention_entropy(shares).exp().masked_fill(total[..., 0] == 0, 0.0)
 
 
 def stable_rank(matrix: Matrix) -> PerMatrix:
@@ -44,7 +46,7 @@ def stable_rank(matrix: Matrix) -> PerMatrix:
 
     Between 1 and the rank; 0 for a matrix of zeros. Unlike the rank it hardly moves when small ones join.
     """
-    return _relative_squares(matrix).sum(dim=-1)
+    return _relative_values(matrix).square().sum(dim=-1)
 
 
 def top_share(matrix: Matrix, k: int) -> PerMatrix:
@@ -56,26 +58,12 @@ def top_share(matrix: Matrix, k: int) -> PerMatrix:
 
     Raises `TypeError` or `ValueError` unless `k` is a whole number from 1 to `min(rows, columns)`.
     """
-    squares = _relative_squares(matrix)
+    squares = _relative_values(matrix).square()
     check_count("k", k, at_least=1)
     if k > squares.shape[-1]:
         raise ValueError(f"k must be at most the number of singular values, {squares.shape[-1]}, got {k}")
     total = squares.sum(dim=-1)
     return squares[..., :k].sum(dim=-1) / total.masked_fill(total == 0, 1.0)
-
-
-def head_products(attention: MultiHeadAttention) -> Float[Tensor, "head d_model d_model"]:
-    """`W_Q·W_Kᵀ` of each head, outside the graph: without biases `x @ product @ xᵀ / √d_head` are its scores.
-
-    Only the product is a property of the function: any invertible matrix may pass from `W_Q` to `W_K` unnoticed.
-    """
-    queries, keys = _head_factors(attention)
-    return queries @ keys.transpose(-2, -1)
-
-
-def head_cores(attention: MultiHeadAttention) -> Float[Tensor, "head d_head d_head"]:
-    """Small matrices with the singular values of `head_products`, but for zeros: for every measure of this module."""
-    return product_core(*_head_factors(attention))
 
 
 def product_core(
@@ -88,21 +76,19 @@ def product_core(
     return torch.linalg.qr(left, mode="r").R @ torch.linalg.qr(right, mode="r").R.transpose(-2, -1)
 
 
-def _relative_squares(matrix: Matrix) -> Float[Tensor, "*batch rank"]:
-    """Squared singular values in units of the largest one, so that no square overflows or vanishes."""
-    values = singular_values(matrix)
-    largest = values[..., :1]
-    return (values / largest.masked_fill(largest == 0, 1.0)).square()
+def _relative_values(matrix: Matrix) -> Float[Tensor, "*batch rank"]:
+    """Singular values in units of the largest one, so that neither their sum nor their squares overflow or vanish."""
+    _check_matrix(matrix)
+    # No matrix is too large or too small either, once its largest entry is 1; one without entries has no largest.
+    matrix = at_least_single(matrix)
+    largest = matrix.detach().abs().amax(dim=(-2, -1), keepdim=True) if matrix.numel() else matrix.new_ones(())
+    values = torch.linalg.svdvals(matrix / largest.masked_fill(largest == 0, 1.0))
+    return values / values[..., :1].clamp(min=torch.finfo(values.dtype).tiny)  # 0 only where all of them are
 
 
-def _head_factors(attention: MultiHeadAttention) -> list[Float[Tensor, "head d_model d_head"]]:
-    """`W_Q` and `W_K` of each head, such that its queries are `x @ W_Q` and its keys `x @ W_K`, without biases."""
-    if not isinstance(attention, MultiHeadAttention):
-        raise TypeError(f"attention must be a MultiHeadAttention, got {type(attention).__name__}")
-    weights = [attention.query_projection.weight, attention.key_projection.weight]
-    split = [weight.detach().unflatten(0, (attention.n_heads, -1)).transpose(-2, -1) for weight in weights]
-    return [_at_least_single(weight) for weight in split]
-
-
-def _at_least_single(matrix: Tensor) -> Tensor:
-    return matrix.to(torch.promote_types(matrix.dtype, torch.float32))
+def _check_matrix(matrix: Matrix) -> None:
+    check_tensor("matrix", matrix)
+    if matrix.dim() < 2:
+        raise ValueError(f"matrix must have shape (..., rows, columns), got {tuple(matrix.shape)}")
+    if not matrix.isfinite().all():
+        raise ValueError("matrix must be finite, got entries that are infinite or NaN")

@@ -8,7 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from transformer_anatomy.model.arguments import check_count
+from transformer_anatomy.model.arguments import check_count, check_tensor
 from transformer_anatomy.model.attention import attention_scores
 from transformer_anatomy.model.masks import check_mask
 from transformer_anatomy.shapes import Keys, Mask, PerQuery, Queries
@@ -123,6 +123,7 @@ def _samples(leading: tuple[int, ...], n_scores: int, limit: int) -> Iterator[tu
 
 def _check_input(queries: Tensor, keys: Tensor, causal: bool, window: int, block: int) -> None:
     for name, tensor in (("queries", queries), ("keys", keys)):
+        check_tensor(name, tensor)
         if tensor.dim() < 2:
             raise ValueError(f"{name} must have shape (..., position, d_head), got {tuple(tensor.shape)}")
     if queries.dtype != keys.dtype or not queries.is_floating_point():

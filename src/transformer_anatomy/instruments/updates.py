@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_anatomy.instruments.norms import norm
+from transformer_anatomy.model.arguments import check_module
 
 
 class Update(NamedTuple):
@@ -23,7 +24,12 @@ def update_ratios(model: nn.Module, step: Callable[[], object]) -> dict[str, flo
     """‖ΔW‖/‖W‖ of each parameter by its path, for what `step` does to `model`, such as `optimizer.step`.
 
     Parameters that are all zero, as biases at the start, have no ratio and are left out.
+
+    Raises `TypeError` for what is no module, and for a step that cannot be called.
     """
+    check_module("model", model)
+    if not callable(step):
+        raise TypeError(f"step must be a function without arguments, such as optimizer.step, got {type(step).__name__}")
     return {path: update.ratio for path, update in _updates(model, step).items()}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from numbers import Real
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def check_size(name: str, size: object, *, at_least: int = 1) -> None:
@@ -48,6 +48,18 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
+def check_tensor(name: str, x: object) -> None:
+    """Raise `TypeError` unless `x` is a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
+
+
+def check_module(name: str, module: object) -> None:
+    """Raise `TypeError` unless `module` is a module."""
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{name} must be a torch.nn.Module, got {type(module).__name__}")
+
+
 def check_features(name: str, x: Tensor, d_model: int, dtype: torch.dtype) -> None:
     """Raise unless `x` is `(..., d_model)` and in the dtype that the module computes in."""
     _check_dtype(name, x, dtype)
@@ -82,8 +94,7 @@ def check_positions(positions: Tensor, token_ids: Tensor, *, max_length: int) ->
 
 
 def _check_dtype(name: str, x: Tensor, dtype: torch.dtype) -> None:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
+    check_tensor(name, x)
     if x.dtype != dtype and not _autocast_converts(x, dtype):
         raise TypeError(f"{name} is {x.dtype} but this module computes in {dtype}; convert one of them")
 
