@@ -80,6 +80,15 @@ class TestEveryMeasure:
         assert measure(draw(0, LENGTH, D_MODEL)).shape == (0,)
         assert measure(draw(4, 0, LENGTH, D_MODEL), padding_mask([], LENGTH)).shape == (4, 0)
 
+    @every_measure
+    @pytest.mark.parametrize("faded", [0.0, 1e-30])
+    def test_no_figure_passes_back_nan_even_where_tokens_are_alike(self, measure, faded):
+        stream = (
+            torch.ones(1, LENGTH, D_MODEL) + faded * draw(1, LENGTH, D_MODEL, dtype=torch.float32)
+        ).requires_grad_()
+        measure(stream).sum().backward()
+        assert stream.grad.isfinite().all()
+
     @of_tokens
     @pytest.mark.parametrize("lengths", [[7, 1, 3], [7, 0, 3]])
     def test_a_sample_without_two_tokens_is_named(self, measure, lengths):
