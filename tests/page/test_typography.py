@@ -9,6 +9,7 @@ NBSP = "\N{NO-BREAK SPACE}"
     ("text", "html"),
     [
         ("W_Q, √d_k and √dₖ", "W<sub>Q</sub>, √d<sub>k</sub> and √d<sub>k</sub>"),
+        ("W_Q W_Kᵀ", "W<sub>Q</sub> W<sub>K</sub><sup>T</sup>"),
         ("(d_model × d_head)²", "(d<sub>model</sub> × d<sub>head</sub>)<sup>2</sup>"),
         ("QKᵀ, a_i, xₙ₊₁", "QK<sup>T</sup>, a<sub>i</sub>, x<sub>n+1</sub>"),
         ("e^0.4 = 1.49, e^(5/8), e^d.", "e<sup>0.4</sup> = 1.49, e<sup>5/8</sup>, e<sup>d</sup>."),

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 
 _MARKS = re.compile(
-    r"(?<=(?<![\w])[^\W\d_])_(?P<sub>\w+)"  # one letter alone, so that names such as top_k_accuracy stay
+    r"(?<=(?<![\w])[^\W\d_])_(?P<sub>[^\Wᵀ]+)"  # one letter alone, so that names such as top_k_accuracy stay
     r"|(?P<low>[₀-₋ₐ-ₜᵢⱼ]+)"
     r"|\^\((?P<group>[^()]+)\)|\^(?P<sup>−?\w+(?:\.\d+)?)"
     r"|(?P<high>[¹²³⁰⁴-⁹⁺⁻ⁿᵀ]+)"
