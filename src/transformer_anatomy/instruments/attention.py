@@ -17,7 +17,7 @@ def attention_entropy(weights: Weights) -> PerQuery:
     """Entropy of each query's weights in nats, `-Σ a·ln a` (Shannon 1948): 0 if all on one key, `ln n` if uniform.
 
     `0·ln 0` is 0 with a gradient of 0; a row of zeros, which attends to nothing, has entropy 0.
-    Raises `ValueError` for negative weights: it takes weights, not scores.
+    `weights` are `(..., key)`. Raises `ValueError` for negative ones: it takes weights, not scores.
     """
     check_tensor("weights", weights)
     if (weights < 0).any():
@@ -30,7 +30,8 @@ def attention_entropy(weights: Weights) -> PerQuery:
 def attention_distance(weights: Weights) -> PerQuery:
     """Mean distance `Σ a·|query - key|` between a query and what it reads, in positions.
 
-    With fewer queries than keys the queries are the last positions, as in `causal_mask`. A row of zeros gives 0.
+    `weights` are `(..., query, key)`; with fewer queries than keys the queries are the last positions, as in
+    `causal_mask`. A row of zeros gives 0. Raises `ValueError` for a single row, which has no position.
     """
     n_query, n_key = _map_size(weights)
     distances = relative_positions(n_query, n_key, device=weights.device).abs()
@@ -38,7 +39,11 @@ def attention_distance(weights: Weights) -> PerQuery:
 
 
 def window_mass(weights: Weights, window: int) -> PerQuery:
-    """The share of each query's weight that lies on keys at most `window` positions away, between 0 and 1."""
+    """The share of each query's weight that lies on keys at most `window` positions away, between 0 and 1.
+
+    `weights` are `(..., query, key)`, the queries the last positions. A row of zeros gives 0. Raises `TypeError` or
+    `ValueError` for a window that is not a whole number from 0.
+    """
     n_query, n_key = _map_size(weights)
     near = window_mask(n_query, window, n_key, device=weights.device)
     return (at_least_single(weights) * near).sum(dim=-1)
