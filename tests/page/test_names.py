@@ -22,7 +22,7 @@ def test_every_public_name_is_there_once_in_its_room_with_a_sentence_of_its_own(
 def test_a_name_opens_to_its_signature_and_its_whole_docstring():
     entry = re.search(r'<details id="library-attention_distance">.*?</details>', Names()._repr_html_(), re.DOTALL)[0]
     assert "<code>attention_distance</code> <span>Mean distance <code>Σ a·|query - key|</code>" in entry
-    assert "<pre>attention_distance(weights)</pre><p>Mean distance" in entry and "A row of zeros gives 0. Raises" in entry
+    assert "<pre>attention_distance(weights)</pre><p>Mean distance" in entry and "has no position.</p>" in entry
 
 
 def test_code_and_tables_of_a_docstring_are_code_and_tables():
