@@ -30,8 +30,8 @@ def test_everything_of_instruments_and_lab_is_told_of_in_words(name):
     assert re.search(rf"`{name}\b", LIBRARY.prose)
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name[0].islower()])
-def test_every_function_of_them_has_an_example(used, name):
+@pytest.mark.parametrize("name", [name for name in ROOMS["instruments"] if name[0].islower()])
+def test_every_instrument_has_an_example(used, name):
     assert name in used
 
 
