@@ -688,21 +688,27 @@ MUTATIONS = {
         ),
         Mutation(
             "padding counts in the number of tokens",
-            "n_counted = losses.numel() if counted is None else counted.sum()",
-            "n_counted = losses.numel()",
+            "counted.sum().clamp(min=1)",
+            "max(1, losses.numel())",
             "TestLoss::test_padding_does_not_count",
         ),
         Mutation(
             "padding counts in the sum of losses",
-            "losses = losses.masked_fill(~counted, 0.0)",
-            "pass",
+            "losses.masked_fill(~counted, 0.0).sum()",
+            "losses.sum()",
             "TestLoss::test_padding_does_not_count",
         ),
         Mutation(
             "nothing divided by nothing",
-            "losses.sum() / max(1, n_counted)",
-            "losses.sum() / n_counted",
+            ".sum().clamp(min=1)",
+            ".sum()",
             "TestLoss::test_where_nothing_counts_loss_and_gradients_are_zero",
+        ),
+        Mutation(
+            "what is not asked counts where a mask is given, too",
+            "counted = asked if counted is None else counted & asked",
+            "counted = asked if counted is None else counted",
+            "TestLoss::test_what_is_marked_as_not_asked_does_not_count",
         ),
         Mutation(
             "the loss is computed in half precision",

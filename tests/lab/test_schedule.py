@@ -29,8 +29,16 @@ def test_a_cosine_starts_at_its_height_is_half_way_in_the_middle_and_falls_all_t
 
 
 @pytest.mark.parametrize("decay", ["cosine", "linear", "none"])
-def test_a_run_shorter_than_its_warm_up_only_rises(decay):
-    assert factors(3, warmup=10, decay=decay) == pytest.approx([0.1, 0.2, 0.3])
+def test_a_run_as_long_as_its_warm_up_only_rises(decay):
+    assert factors(4, warmup=4, decay=decay) == [0.25, 0.5, 0.75, 1]
+
+
+@pytest.mark.parametrize(("decay", "end"), [("cosine", 0), ("linear", 0), ("none", 1)])
+def test_no_rate_of_a_run_is_negative(decay, end):
+    for n_steps in (1, 5, 40):
+        for warmup in range(n_steps):
+            assert all(0 < factor <= 1 for factor in factors(n_steps, warmup=warmup, decay=decay))
+            assert learning_rate_factor(n_steps, n_steps, warmup=warmup, decay=decay) == end
 
 
 @pytest.mark.parametrize(
@@ -39,8 +47,11 @@ def test_a_run_shorter_than_its_warm_up_only_rises(decay):
         ({"n_steps": 0}, "n_steps must be a whole number of at least 1, got 0"),
         ({"warmup": -1}, "warmup must be a whole number of at least 0, got -1"),
         ({"decay": "step"}, "decay must be one of 'cosine', 'linear', 'none', got 'step'"),
+        ({"warmup": 11}, "warmup must be at most n_steps = 10, got 11"),
+        ({"step": 11}, "step must lie between 0 and n_steps = 10, got 11"),
+        ({"step": -1}, "step must lie between 0 and n_steps = 10, got -1"),
     ],
 )
 def test_a_schedule_that_makes_no_sense_is_refused_by_name(choices, message):
     with pytest.raises(ValueError, match=message):
-        learning_rate_factor(0, **{"n_steps": 10, **choices})
+        learning_rate_factor(**{"step": 0, "n_steps": 10, **choices})

@@ -3,7 +3,16 @@ import math
 import pytest
 import torch
 
-from transformer_anatomy import Transformer, TransformerConfig, next_token_pairs, padding_mask, token_loss
+from transformer_anatomy import (
+    Transformer,
+    TransformerConfig,
+    batch_discourses,
+    make_discourses,
+    mask_tokens,
+    next_token_pairs,
+    padding_mask,
+    token_loss,
+)
 
 
 class TestPairs:
@@ -41,6 +50,29 @@ class TestLoss:
         targets, counted = torch.tensor([[1, 2, 0]]), padding_mask([2], 3)[:, 0, 0]
         assert token_loss(logits, targets, counted).item() == pytest.approx(math.log(4))
         assert token_loss(logits, targets).item() == pytest.approx(math.log(4) * 2 / 3, abs=1e-4)  # 0.9242
+
+    def test_what_is_marked_as_not_asked_does_not_count(self):
+        logits, targets = torch.randn(1, 3, 5, requires_grad=True), torch.tensor([[-100, 2, 4]])
+        asked = torch.tensor([[False, True, True]])
+        loss = token_loss(logits, targets)
+        loss.backward()
+        assert loss == token_loss(logits, targets.clamp(min=0), asked)
+        assert loss.item() == pytest.approx(torch.nn.functional.cross_entropy(logits[0], targets[0]).item())
+        assert not logits.grad[0, 0].any() and logits.grad[0, 1:].all()
+        first = torch.tensor([[True, True, False]])
+        assert token_loss(logits, targets, first) == token_loss(logits[:, 1:2], targets[:, 1:2])
+
+    def test_another_mark_is_named(self):
+        logits, targets = torch.randn(1, 3, 5), torch.tensor([[0, 2, 4]])
+        assert token_loss(logits, targets, ignore_index=0) == token_loss(logits[:, 1:], targets[:, 1:])
+
+    def test_masked_words_are_asked_for_as_they_come(self):
+        ids = batch_discourses(make_discourses(4, 0)).ids
+        _, targets = mask_tokens(ids, 0)
+        logits = torch.zeros(*ids.shape, 111)
+        assert token_loss(logits, targets).item() == pytest.approx(math.log(111))
+        _, nothing = mask_tokens(ids, 0, share=0)
+        assert token_loss(logits, nothing) == 0
 
     @pytest.mark.parametrize("n_pads", [0, 1, 5])
     def test_however_much_there_is_of_it(self, n_pads):
@@ -81,7 +113,7 @@ class TestLoss:
         [
             ((2, 3, 5), torch.zeros(2, 4).long(), None, ValueError, r"got \(2, 3, 5\) and \(2, 4\)"),
             ((6, 5), torch.zeros(6).long(), None, ValueError, r"logits must be \(batch, position, vocabulary\)"),
-            ((2, 3, 5), torch.full((2, 3), -100), None, ValueError, "targets must lie between 0 and 4, got -100"),
+            ((2, 3, 5), torch.full((2, 3), -1), None, ValueError, "targets must lie between 0 and 4, got -1"),
             ((2, 3, 5), torch.full((2, 3), 5), None, ValueError, "targets must lie between 0 and 4, got 5 to 5"),
             ((2, 3, 5), torch.zeros(2, 3), None, TypeError, "targets must be .* whole numbers .* got torch.float32"),
             (

@@ -17,12 +17,20 @@ def next_token_pairs(token_ids: TokenIds) -> tuple[Int[Tensor, "batch pair"], In
 
 
 def token_loss(
-    logits: Logits, targets: TokenIds, counted: Bool[Tensor, "batch position"] | None = None
+    logits: Logits,
+    targets: TokenIds,
+    counted: Bool[Tensor, "batch position"] | None = None,
+    *,
+    ignore_index: int = -100,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the targets in nats, in float32 at least, over the places where `counted` is True.
+    """Mean cross-entropy of the targets in nats, in float32 at least, over the places that count.
 
-    Chance is `ln(vocab_size)`. `logits` come before softmax. Padding is left out with
-    `counted=padding_mask(lengths, n)[:, 0, 0]`; without any place that counts the loss is 0, and so are its gradients.
+    Chance is `ln(vocab_size)`. `logits` come before softmax. A place does not count where its target is `ignore_index`,
+    as `mask_tokens` marks what it does not ask, nor where `counted` is False: padding is left out with
+    `counted=padding_mask(lengths, n)[:, 0, 0]`. Without any place that counts the loss is 0, and so are its gradients.
+
+    Raises `TypeError` or `ValueError` for logits and targets that do not belong together, for other targets outside the
+    vocabulary, and for a `counted` of another shape or dtype.
     """
     if not (isinstance(logits, Tensor) and logits.is_floating_point()):
         came = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
@@ -39,12 +47,11 @@ def token_loss(
             raise ValueError(
                 f"counted must have the shape of targets, {tuple(targets.shape)}, got {tuple(counted.shape)}"
             )
-        # What does not count may be anything, NaN too, and gets gradients of 0.
-        logits, targets = logits.masked_fill(~counted[..., None], 0.0), targets.masked_fill(~counted, 0)
+    asked = targets != ignore_index
+    counted = asked if counted is None else counted & asked
+    # What does not count may be anything, NaN too, and gets gradients of 0.
+    logits, targets = logits.masked_fill(~counted[..., None], 0.0), targets.masked_fill(~counted, 0)
     check_ids("targets", targets, vocab_size=logits.shape[-1], max_length=targets.shape[1])
     wide = logits if logits.dtype == torch.float64 else logits.float()
     losses = F.cross_entropy(wide.flatten(0, 1), targets.flatten().long(), reduction="none").view_as(targets)
-    if counted is not None:
-        losses = losses.masked_fill(~counted, 0.0)
-    n_counted = losses.numel() if counted is None else counted.sum()
-    return losses.sum() / max(1, n_counted)
+    return losses.masked_fill(~counted, 0.0).sum() / counted.sum().clamp(min=1)
