@@ -1039,6 +1039,37 @@ MUTATIONS = {
             "instruments/test_collapse.py::test_what_is_no_stream_is_refused_by_name",
         ),
     ],
+    "lab/baselines.py": [
+        Mutation(
+            "a clue is not looked at",
+            "if clue is None:",
+            "if True:",
+            "test_a_clue_gives_away_the_target_that_is_most_frequent_with_it",
+        ),
+        Mutation(
+            "the last symbol is guessed as the first",
+            "(largest[1:] / counts[1:]).mean()",
+            "largest[-1] / counts[-1]",
+            "lab/test_sequences.py::test_the_last_of_two_symbols_is_certain_and_the_first_even_when_they_are_equal",
+        ),
+    ],
+    "lab/posterior.py": [
+        Mutation(
+            "what cannot be written is accepted where nothing is hidden",
+            "if not possible:",
+            "if hidden and not possible:",
+            "lab/test_questions.py::TestHiddenWords::"
+            "test_a_text_that_the_grammar_cannot_write_is_refused_with_nothing_hidden_too",
+        ),
+    ],
+    "lab/probing.py": [
+        Mutation(
+            "every control is the same draw",
+            "seed=seed + i)",
+            "seed=seed)",
+            "TestControls::test_several_controls_are_averaged_and_their_spread_is_shown",
+        ),
+    ],
     "lab/pointers.py": [
         Mutation(
             "the last hop is not made",
@@ -1063,6 +1094,12 @@ MUTATIONS = {
             "left = self.n - 1 - 2 * reach",
             "left = self.n - 2 * reach",
             "test_chance_is_what_guessing_without_the_pointers_reaches",
+        ),
+        Mutation(
+            "the trivial reader does not rule out its pointer",
+            "max(1, self.n - 2)",
+            "(self.n - 1)",
+            "test_the_trivial_reader_copies_at_one_hop_and_guesses_at_more",
         ),
     ],
     "lab/sequences.py": [

@@ -52,6 +52,18 @@ def test_roles_are_said_at_the_names(batch):
         assert asked(batch.labels["role"], sample) == {d.agent: 0, d.patient: 1}
 
 
+def test_a_role_is_known_in_part_from_the_position_of_the_name_and_from_the_word_beside_it():
+    batch = batch_discourses(make_discourses(3000, 2))
+    roles, places = batch.labels["role"], torch.arange(batch.ids.shape[1]).expand_as(batch.ids)
+    assert majority_share(roles) == 0.5
+    assert majority_share(roles, places) == pytest.approx(0.60, abs=0.032)  # 5 σ of 6000
+    for step in (-1, 1):
+        assert majority_share(roles, batch.ids.roll(step, dims=1)) == pytest.approx(0.80, abs=0.026)
+    assert roles[:, 3].unique().tolist() == [IGNORED, 1]  # the third word, where it is a name, is the patient
+    for name in ("number", "polarity"):
+        assert majority_share(batch.labels[name], batch.ids) == 1
+
+
 def test_number_and_conflict_are_said_at_the_verb(batch):
     for sample, d in enumerate(DISCOURSES):
         assert asked(batch.labels["number"], sample) == {d.verb: int(d.plural)}

@@ -48,6 +48,21 @@ def test_chance_is_what_guessing_without_the_pointers_reaches():
     assert (at_one_place != 4).all()
 
 
+@pytest.mark.parametrize(("n", "max_hops"), [(12, 6), (5, 4), (3, 2), (2, 1)])
+def test_the_trivial_reader_copies_at_one_hop_and_guesses_at_more(n, max_hops):
+    batch = pointer_chasing(5000, 0, n=n, max_hops=max_hops)
+    right = []
+    for puzzle, targets in zip(batch.ids.tolist(), batch.targets.tolist(), strict=True):
+        hops, place = puzzle[0] - n + 1, 0
+        pointer = puzzle[1 + place]  # all that it looks at
+        others = [other for other in range(n) if other not in (place, pointer)]
+        right.append((pointer if hops == 1 else others[0]) == targets[1 + place])
+    assert sum(right) / 5000 == pytest.approx(batch.trivial, abs=0.035)  # 5 σ of 5000
+    copied = (batch.ids == batch.targets)[:, 1:].double().mean().item()
+    assert copied == pytest.approx(1 / max_hops, abs=0.035)
+    assert batch.chance <= copied <= batch.trivial + 0.035
+
+
 def test_a_reader_of_the_near_places_guesses_among_the_others():
     batch = pointer_chasing(2000, 0)
     pointers = batch.ids[:, 1:]

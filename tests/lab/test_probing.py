@@ -1,10 +1,11 @@
+import statistics
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_anatomy import linear_probe, probe_layers
-from transformer_anatomy.lab.probing import control_labels
+from transformer_anatomy import control_labels, linear_probe, probe_layers
 
 N, TRAINED = 300, 200
 TEST = torch.arange(N) >= TRAINED
@@ -97,6 +98,18 @@ class TestControls:
         assert len(set(shares)) > 5
         assert torch.equal(control, control_labels(labels, words, seed=seed))
 
+    def test_several_controls_are_averaged_and_their_spread_is_shown(self):
+        labels = torch.randint(3, (N,))
+        states = torch.stack([states_of(labels), states_of(labels)])
+        given = {"untrained": states, "words": self.words, "seed": 4}
+        single = [probe_layers(states, labels, TEST, **{**given, "seed": seed}).control for seed in (4, 5, 6)]
+        table = probe_layers(states, labels, TEST, **given, n_controls=3)
+        for layer in range(2):
+            draws = [control[layer] for control in single]
+            assert table.control[layer] == pytest.approx(statistics.mean(draws))
+            assert table.control_std[layer] == pytest.approx(statistics.stdev(draws)) != 0
+        assert table.selectivity.tolist() == (table.accuracy - table.control).tolist()
+
     def test_states_that_only_say_the_word_solve_the_control_as_well_as_the_task(self):
         labels = torch.randint(3, (40,))[self.words]
         table = self.probe(F.one_hot(self.words).double(), labels)
@@ -133,6 +146,13 @@ class TestControls:
 
     def probe(self, states, labels):
         return probe_layers(states[None], labels, TEST, untrained=states[None], words=self.words)
+
+
+@pytest.mark.parametrize("shapes", [(3, 2), (0, 0)])
+def test_a_control_of_words_without_labels_is_refused(unchecked, shapes):
+    labels, words = (torch.zeros(n, dtype=torch.long) for n in shapes)
+    with pytest.raises(ValueError, match="words must have one entry for each of at least one label"):
+        control_labels(labels, words)
 
 
 def test_a_split_of_numbers_is_refused_because_not_would_count_from_the_end(unchecked):

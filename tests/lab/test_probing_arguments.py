@@ -22,6 +22,7 @@ TEST = torch.arange(N) >= 200
         ({"test": torch.zeros(N, dtype=torch.bool)}, "leave examples on both sides, it chooses 0 of 300"),
         ({"test": torch.ones(N, dtype=torch.bool)}, "leave examples on both sides, it chooses 300 of 300"),
         ({"labels": torch.arange(N) - 100}, "labels must be at least 0, got -100: leave out what has no label"),
+        ({"n_controls": 0}, "n_controls must be a whole number of at least 1, got 0"),
         ({"l2": 0}, "l2 must be a finite number above 0, got 0"),
     ],
 )

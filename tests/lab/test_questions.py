@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from transformer_anatomy import QUESTIONS, VOCABULARY, hidden_words, majority_share, make_discourses
+from transformer_anatomy.lab.lexicon import FEELING_AFTER, MEN, NOUNS, OWNS, USUAL_VERB, WOMEN, participle, s_form
 
 MANY = make_discourses(10000, 0)
 FEW = make_discourses(25, 1)
@@ -58,6 +59,29 @@ def test_grades_count_the_answer_and_not_the_word(question):
     assert not question.grade(FEW, torch.full((25,), VOCABULARY.index("[SEP]"))).any()
 
 
+def trivial_answer(question, discourse):
+    """What the reader gives who knows one trick: it sees the words around the hidden one and no analysis."""
+    words = discourse.tokens[: question.place(discourse)]
+    if question.name == "object":
+        fitting = WOMEN if words[-1] == "her" else MEN
+        return OWNS[next(word for word in words if word in fitting)]
+    if question.name in ("feeling", "polarity"):
+        deed = next(deed for deed in FEELING_AFTER if {s_form(deed), participle(deed)} & set(words))
+        return question.answers[FEELING_AFTER[deed]]
+    if "whom" in words:
+        words = words[:-1]  # The verb of the clause, which may look like a noun.
+    nearest = next(word for word in reversed(words) if word in NOUNS or word in map(s_form, NOUNS))
+    usual = USUAL_VERB[next(noun for noun in NOUNS if nearest in (noun, s_form(noun)))]
+    return question.answers[s_form(usual) if nearest in NOUNS else usual]
+
+
+@each_question
+def test_a_reader_who_knows_one_trick_reaches_the_trivial_accuracy(question):
+    right = [trivial_answer(question, d) == question.answers[d.tokens[question.place(d)]] for d in MANY]
+    assert sum(right) / len(MANY) == pytest.approx(question.trivial, abs=0.025)  # 5 σ of 10 000
+    assert question.chance < question.trivial < question.ceiling
+
+
 def test_another_verb_of_the_same_number_has_the_right_number():
     verbs = torch.tensor([VOCABULARY.index("avoid" if discourse.plural else "avoids") for discourse in FEW])
     assert QUESTIONS["number"].grade(FEW, verbs).all()
@@ -94,6 +118,11 @@ class TestHiddenWords:
 
     def test_with_nothing_hidden_there_is_nothing_to_say(self):
         assert hidden_words(FEW[0].tokens) == {}
+
+    @pytest.mark.parametrize("tokens", [["foo", "bar"], [], FEW[0].tokens[:-1]])
+    def test_a_text_that_the_grammar_cannot_write_is_refused_with_nothing_hidden_too(self, tokens):
+        with pytest.raises(ValueError, match=r"tokens must be a discourse of the grammar"):
+            hidden_words(tokens)
 
     @pytest.mark.parametrize("deed", ["seems", "comforts", f"{MASK} by"])
     def test_a_text_that_the_grammar_cannot_write_is_refused(self, deed):

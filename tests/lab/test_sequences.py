@@ -1,4 +1,5 @@
 import math
+from collections import Counter
 
 import pytest
 import torch
@@ -47,6 +48,35 @@ def test_without_the_source_nothing_helps(maker):
     for symbol in range(1, 6):  # 4000 samples each: 5 σ of the largest of five shares
         assert majority_share(now[before == symbol]) == pytest.approx(pairs.chance, abs=0.032)
     assert (pairs.chance, pairs.ceiling) == (1 / 5, 1)
+
+
+def bag_reader(block):
+    """How many symbols of `block` are given right by who knows which are still to come, not in which order."""
+    left, right = Counter(block), 0
+    for symbol in block:
+        most = max(left.values())
+        right += symbol == max(s for s, count in left.items() if count == most)
+        left[symbol] -= 1
+    return right
+
+
+@pytest.mark.parametrize(("length", "n_symbols"), [(10, 10), (1, 4), (6, 2)])
+def test_a_reader_of_the_symbols_without_their_order_reaches_the_trivial_accuracy(length, n_symbols):
+    pairs = reversing(2000, 0, length=length, n_symbols=n_symbols)
+    right = sum(bag_reader(row) for row in pairs.target[:, 1:].tolist())
+    assert right / (2000 * length) == pytest.approx(pairs.trivial, abs=0.02)
+    assert pairs.chance < pairs.trivial <= pairs.ceiling
+    batch = repetition(2000, 0, block=length, n_symbols=n_symbols)
+    again = sum(bag_reader(row) for row in batch.labels[:, length:].tolist()) / (4000 * length)
+    first = (batch.labels[:, :length] == 1).double().mean().item() / 2
+    assert again + first == pytest.approx(batch.trivial, abs=0.02)
+    assert batch.chance < batch.trivial <= batch.ceiling
+
+
+def test_the_last_of_two_symbols_is_certain_and_the_first_even_when_they_are_equal():
+    # Of two symbols out of four: equal in 1 case of 4, and then both are known; else the first is right half the time.
+    assert copying(1, 0, length=2, n_symbols=4).trivial == pytest.approx((1 / 4 + 3 / 4 / 2 + 1) / 2)
+    assert copying(1, 0, length=0, n_symbols=4).trivial == 1 / 4
 
 
 def test_the_best_reader_of_a_repetition_reaches_ceiling_and_floor():

@@ -42,6 +42,10 @@ class DiscourseBatch:
     | `antecedent` | both pronouns of the feeling | position of the name that is meant |
     | `object` | both pronouns of the feeling | id of the thing that the antecedent owns |
     | `polarity` | the deed and the feeling | 0 unpleasant, 1 pleasant |
+
+    Some of it can be had without reading. The word alone tells `number` and `polarity`, unless it is hidden. The `role`
+    of a name is known to 0.60 from its position, as the third word is always the patient, and to 0.80 from the word
+    beside it: those are the baselines, not 0.50. `majority_share(labels, clue)` measures such clues.
     """
 
     ids: TokenIds

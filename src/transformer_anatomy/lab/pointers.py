@@ -36,6 +36,14 @@ class PointerBatch:
         return self.chance_within(0)
 
     @property
+    def trivial(self) -> float:
+        """The accuracy of a reader who sees the number of hops and its own place alone: the baseline to beat.
+
+        At one hop it copies the pointer, which is right; at more it guesses among the `n - 2` places that are left.
+        """
+        return (1 + (self.max_hops - 1) / max(1, self.n - 2)) / self.max_hops
+
+    @property
     def ceiling(self) -> float:
         """The accuracy of following the pointers: every target is a function of `ids`."""
         return 1.0

@@ -18,11 +18,15 @@ def hidden_words(tokens: Sequence[str]) -> dict[int, dict[str, float]]:
     """
     hidden = [position for position, token in enumerate(tokens) if token == MASK]
     totals = {position: defaultdict(float) for position in hidden}
+    possible = False
     for written, probability in _ways(tokens):
+        possible = True
+        if not hidden:
+            break
         for position in hidden:
             totals[position][written[position]] += probability
     evidence = [sum(words.values()) for words in totals.values()]
-    if hidden and not all(evidence):
+    if not possible:
         raise ValueError(f"tokens must be a discourse of the grammar with words hidden, got {' '.join(tokens)!r}")
     return {
         position: {word: p / total for word, p in words.items()}

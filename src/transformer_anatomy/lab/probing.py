@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from transformer_anatomy.model.arguments import check_positive
+from transformer_anatomy.model.arguments import check_positive, check_size
 
 States = Float[Tensor, "layer example d_model"]
 Labels = Int[Tensor, " example"]
@@ -23,6 +23,7 @@ def probe_layers(
     words: Int[Tensor, " example"],
     l2: float = 1e-3,
     seed: int = 0,
+    n_controls: int = 1,
 ) -> pd.DataFrame:
     """Accuracy of a linear probe on each layer, on the examples where `test` is True, learned on the others.
 
@@ -35,22 +36,29 @@ def probe_layers(
     | `control` | of the same probe on labels drawn at random for each word, which only a memory of words can give |
     | `selectivity` | `accuracy - control`: what the probe owes to the states (Hewitt and Liang 2019) |
 
+    One draw of control labels is a matter of luck: with `n_controls` of them, from the seeds `seed`, `seed + 1`, ...,
+    `control` is their mean and the further column `control_std` their standard deviation.
+
     An example is a token: `words` says which one, `labels` from 0 what is asked of it. Split by sentence, not by token:
     neighbours in one sentence know of each other. Raises `ValueError` for shapes that do not belong together, negative
     labels, states that are not finite and a split that leaves one side empty.
     """
     _check(states, labels, test, l2, untrained=untrained, words=words)
+    check_size("n_controls", n_controls)
     majority = labels[~test].mode().values
+    draws = [control_labels(labels, words, seed=seed + i) for i in range(n_controls)]
+    controls = torch.tensor([linear_probe(states, drawn, test, l2=l2) for drawn in draws], dtype=torch.float64)
     table = pd.DataFrame(
         {
             "layer": range(len(states)),
             "accuracy": linear_probe(states, labels, test, l2=l2),
             "majority": (labels[test] == majority).double().mean().item(),
             "untrained": linear_probe(untrained, labels, test, l2=l2),
-            "control": linear_probe(states, control_labels(labels, words, seed=seed), test, l2=l2),
+            "control": controls.mean(dim=0).tolist(),
         }
     )
-    return table.assign(selectivity=table.accuracy - table.control)
+    table = table.assign(selectivity=table.accuracy - table.control)
+    return table if n_controls == 1 else table.assign(control_std=controls.std(dim=0).tolist())
 
 
 def linear_probe(states: States, labels: Labels, test: Bool[Tensor, " example"], *, l2: float = 1e-3) -> list[float]:
@@ -72,7 +80,17 @@ def linear_probe(states: States, labels: Labels, test: Bool[Tensor, " example"],
 
 
 def control_labels(labels: Labels, words: Int[Tensor, " example"], *, seed: int = 0) -> Labels:
-    """A random label for each word, drawn as often as `labels` has it: a task that only memory of words can solve."""
+    """A random label for each word, drawn as often as `labels` has it: a task that only memory of words can solve.
+
+    `labels` and `words` are `(example,)`, and so is the result; each `seed` is another draw. With few words a probe
+    learns any of them by heart, and what it then lacks in selectivity says nothing about the states (Hewitt and Liang
+    2019, section 2). Raises `ValueError` unless there is one word for each of at least one label.
+    """
+    if labels.shape != words.shape or labels.dim() != 1 or not len(labels):
+        raise ValueError(
+            f"words must have one entry for each of at least one label, "
+            f"got {tuple(words.shape)} for labels of {tuple(labels.shape)}"
+        )
     generator = torch.Generator().manual_seed(seed)
     kinds, index = words.unique(return_inverse=True)
     drawn = torch.randint(len(labels), (len(kinds),), generator=generator).to(labels.device)

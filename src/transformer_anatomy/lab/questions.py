@@ -17,8 +17,9 @@ from transformer_anatomy.lab.labels import DiscourseBatch, batch_discourses
 class Question:
     """A word to hide and the answer it is to give back: `answers` maps each word that may stand there to its answer.
 
-    `chance` is the accuracy of always giving the most frequent answer, `ceiling` that of the best reader of all other
-    words, who knows the grammar; both follow from the probabilities of the grammar.
+    `chance` is the accuracy of always giving the most frequent answer, `trivial` that of a reader without syntax, who
+    knows one `trick`, and `ceiling` that of the best reader of all other words, who knows the grammar; all three follow
+    from the probabilities of the grammar. Only what lies above `trivial` tells of more than the trick.
     """
 
     name: str
@@ -26,6 +27,8 @@ class Question:
     answers: Mapping[str, str]
     chance: float
     ceiling: float
+    trivial: float
+    trick: str
 
     def ask(self, discourses: Sequence[Discourse]) -> tuple[DiscourseBatch, Int[Tensor, " batch"]]:
         """The discourses with this word as [MASK], and its positions, `(batch,)`."""
@@ -53,12 +56,23 @@ def _own_answers(words: Iterable[str]) -> dict[str, str]:
     return {word: word for word in words}
 
 
-def _chance_of_verb() -> float:
-    """The share of the most frequent form of a verb in the scene."""
+_P_USUAL = grammar.P_USUAL + (1 - grammar.P_USUAL) / len(lexicon.VERBS)  # Any verb may be the usual one, too.
+_P_ATTRACTOR = 2 / 3  # In a phrase, in a clause, or none.
+_P_SAME_NUMBER = grammar.P_PLURAL**2 + (1 - grammar.P_PLURAL) ** 2  # Of two nouns.
+_P_OTHER_GENDER = len(lexicon.MEN) / (len(lexicon.NAMES) - 1)
+
+
+def _shares_of_verbs() -> dict[str, float]:
+    """How often each verb is what the subject does, whatever the subject."""
     usual = Counter(lexicon.USUAL_VERB.values())
-    of_lemma = max(usual.values()) / len(lexicon.NOUNS)
-    p_lemma = grammar.P_USUAL * of_lemma + (1 - grammar.P_USUAL) / len(lexicon.VERBS)
-    return p_lemma * max(grammar.P_PLURAL, 1 - grammar.P_PLURAL)
+    by_chance = (1 - grammar.P_USUAL) / len(lexicon.VERBS)
+    return {verb: grammar.P_USUAL * usual[verb] / len(lexicon.NOUNS) + by_chance for verb in lexicon.VERBS}
+
+
+def _verb_of_another_noun() -> float:
+    """How often the subject does what some other noun usually does."""
+    shares = _shares_of_verbs()
+    return sum(shares[verb] for verb in lexicon.USUAL_VERB.values()) / len(lexicon.NOUNS)
 
 
 def _questions() -> Iterator[Question]:
@@ -68,6 +82,8 @@ def _questions() -> Iterator[Question]:
         answers=_own_answers(lexicon.OWNS.values()),
         chance=1 / len(lexicon.OWNS),
         ceiling=1.0,
+        trivial=_P_OTHER_GENDER + (1 - _P_OTHER_GENDER) * (1 - grammar.P_PASSIVE),  # The first is the agent.
+        trick="the thing of the first name that the possessive fits",
     )
     yield Question(
         "number",  # Of the scene's verb: as its subject, whatever stands between.
@@ -75,13 +91,17 @@ def _questions() -> Iterator[Question]:
         answers=dict.fromkeys(lexicon.VERBS, "plural") | dict.fromkeys(map(lexicon.s_form, lexicon.VERBS), "singular"),
         chance=max(grammar.P_PLURAL, 1 - grammar.P_PLURAL),
         ceiling=1.0,
+        trivial=1 - _P_ATTRACTOR + _P_ATTRACTOR * _P_SAME_NUMBER,
+        trick="the number of the nearest noun",
     )
     yield Question(
         "verb",  # The best guess is what the subject usually does; it may be done by chance as well.
         place=lambda discourse: discourse.verb,
         answers=_own_answers([*lexicon.VERBS, *map(lexicon.s_form, lexicon.VERBS)]),
-        chance=_chance_of_verb(),
-        ceiling=grammar.P_USUAL + (1 - grammar.P_USUAL) / len(lexicon.VERBS),
+        chance=max(_shares_of_verbs().values()) * max(grammar.P_PLURAL, 1 - grammar.P_PLURAL),
+        ceiling=_P_USUAL,
+        trivial=(1 - _P_ATTRACTOR) * _P_USUAL + _P_ATTRACTOR * _P_SAME_NUMBER * _verb_of_another_noun(),
+        trick="what the nearest noun usually does",
     )
     yield Question(
         "feeling",  # After "so" the deed decides; after "yet" it leaves the feelings of the opposite kind.
@@ -89,6 +109,8 @@ def _questions() -> Iterator[Question]:
         answers=_own_answers(lexicon.FEELINGS),
         chance=1 / len(lexicon.FEELINGS),
         ceiling=(1 - grammar.P_YET) + grammar.P_YET / len(lexicon.PLEASANT),
+        trivial=1 - grammar.P_YET,
+        trick="what the deed brings, as if there were no yet",
     )
     yield Question(
         "polarity",  # Of the feeling: that of the deed, turned by "yet".
@@ -97,8 +119,10 @@ def _questions() -> Iterator[Question]:
         | dict.fromkeys(lexicon.UNPLEASANT.values(), "unpleasant"),
         chance=len(lexicon.PLEASANT) / len(lexicon.FEELINGS),
         ceiling=1.0,
+        trivial=1 - grammar.P_YET,
+        trick="as the deed, as if there were no yet",
     )
 
 
 QUESTIONS = {question.name: question for question in _questions()}
-"""What can be asked of a discourse, by name: which word to hide, the answers, chance and ceiling."""
+"""What can be asked of a discourse, by name: which word to hide, the answers, chance, a trivial reader, the ceiling."""

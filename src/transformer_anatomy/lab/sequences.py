@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from transformer_anatomy.lab.baselines import bag_share
 from transformer_anatomy.lab.requests import as_generator
 from transformer_anatomy.model.arguments import check_count
 from transformer_anatomy.model.objective import next_token_pairs
@@ -36,6 +37,11 @@ class SequencePairs:
     def chance(self) -> float:
         """The accuracy without the source: symbols are independent, so that what was written so far tells nothing."""
         return 1 / self.n_symbols
+
+    @property
+    def trivial(self) -> float:
+        """The accuracy of knowing which symbols the source holds, not their order: the baseline to beat."""
+        return bag_share(self.source.shape[1], self.n_symbols)
 
     @property
     def ceiling(self) -> float:
@@ -74,6 +80,12 @@ class RepetitionBatch:
     def chance(self) -> float:
         """The accuracy without context, on either half."""
         return 1 / self.n_symbols
+
+    @property
+    def trivial(self) -> float:
+        """The accuracy over all places of knowing in the second half which symbols are to come, not their order."""
+        share, block = self.predictable.double().mean().item(), int(self.predictable.sum())
+        return share * bag_share(block, self.n_symbols) + (1 - share) * self.chance
 
     @property
     def ceiling(self) -> float:
