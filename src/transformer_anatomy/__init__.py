@@ -78,6 +78,7 @@ _HOMES = {
     "majority_share": "lab.baselines",
     "unigram_entropy": "lab.baselines",
     "fit": "lab.training",
+    "load_weights": "lab.checkpoint",
     "sweep": "lab.sweep",
     "probe_layers": "lab.probing",
     "linear_probe": "lab.probing",

@@ -1,4 +1,5 @@
-from collections import namedtuple
+from collections import UserDict, namedtuple
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 
 import pytest
@@ -6,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.lab import reversal
-from transformer_anatomy.lab.batch import count_samples, map_tensors, tensors_of
+from transformer_anatomy.lab.batch import Whole, count_samples, map_tensors, tensors_of
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -27,6 +28,7 @@ Pair = namedtuple("Pair", "source target")
         lambda source, target: [source, target],
         lambda source, target: {"source": source, "target": target},
         lambda source, target: (("reversal", source), {"more": target}),
+        lambda source, target: UserDict(source=source, target=target),  # as a tokenizer's batches are
         Pair,
         Record,
     ],
@@ -42,7 +44,13 @@ def test_a_batch_is_tensors_in_any_arrangement(arrange):
 
 
 def flat(batch):
-    parts = batch.values() if isinstance(batch, dict) else vars(batch).values() if isinstance(batch, Record) else batch
+    parts = (
+        batch.values()
+        if isinstance(batch, MutableMapping)
+        else vars(batch).values()
+        if isinstance(batch, Record)
+        else batch
+    )
     for part in parts:
         yield from flat(part) if isinstance(part, dict | tuple) else [part]
 
@@ -54,6 +62,15 @@ def test_every_tensor_is_found_and_changed_and_the_rest_stays():
     assert [tensor.shape for tensor in tensors_of(doubled)] == [(2,), (2, 3), (1,), (1,)]
     assert isinstance(doubled["pair"], Pair) and doubled["record"].kind == "reversal" and doubled["n"] == 5
     assert all((tensor == 1).all() for tensor in tensors_of(batch))
+
+
+def test_a_mark_is_taken_off_where_it_is_heeded():
+    batch = {"mask": Whole(torch.ones(3, 3)), "ids": torch.ones(3)}
+    assert count_samples((Whole(torch.ones(3, 3)), torch.ones(5))) == 5
+    assert len(list(tensors_of(batch))) == 2
+    changed = map_tensors(lambda tensor: tensor[:1], batch, change_whole=lambda tensor: tensor + 1)
+    assert torch.equal(changed["mask"], torch.full((3, 3), 2.0)) and changed["ids"].tolist() == [1]
+    assert isinstance(batch["mask"], Whole)
 
 
 def test_samples_are_counted_along_the_first_axis_of_the_first_tensor_that_has_one():

@@ -1,19 +1,25 @@
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+from torch import nn
 
 from tests.lab import reversal
 from tests.lab.reversal import assert_same, train, weights
+from transformer_anatomy import fit, load_weights
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # hundreds of steps: shapes are checked elsewhere
+
+TRIED = 2  # Before the first step the first batch is made twice, to see whether it is the same.
 
 momentum = partial(torch.optim.SGD, momentum=0.9)
 
@@ -23,7 +29,7 @@ def stopped_at(step, how=signal.SIGINT):
     waiting = iter(range(1000))
 
     def batches(generator):
-        if next(waiting) == step:
+        if next(waiting) == TRIED + step:
             os.kill(os.getpid(), how)
         return reversal.batches(generator)
 
@@ -57,7 +63,8 @@ class TestContinuing:
         stopped = reversal.model(**choices)
         with pytest.raises(KeyboardInterrupt, match=rf"after step {step}; the same call goes on from .*one\.safetens"):
             train(stopped, batches=stopped_at(step), checkpoint=path, **settings)
-        continued = reversal.model(seed=8, **choices)  # its own weights do not matter
+        # In another session the model is made anew, in the same one it stands where the run was stopped.
+        continued = reversal.model(**choices) if step == 6 else stopped
         history = train(continued, checkpoint=path, **settings)
         assert history.equals(expected)
         assert_same(weights(continued), weights(through))
@@ -72,7 +79,7 @@ class TestContinuing:
         )
         killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert (killed.returncode, killed.stdout, killed.stderr) == (-signal.SIGKILL, "", "")
-        through, continued = reversal.model(), reversal.model(seed=8)
+        through, continued = reversal.model(), reversal.model()
         expected = train(through)
         waiting = iter(range(1000))
 
@@ -81,14 +88,77 @@ class TestContinuing:
             return reversal.batches(generator)
 
         assert train(continued, batches=counted, checkpoint=path).equals(expected)
-        assert next(waiting) == 12 - 5
+        assert next(waiting) == TRIED + 1 + 12 - 5  # and the first loss is computed again
         assert_same(weights(continued), weights(through))
 
     def test_a_run_that_is_done_is_read_and_not_run_again(self, path):
-        model, again = reversal.model(), reversal.model(seed=8)
+        def first(generator):
+            assert next(waiting) < TRIED + 1
+            return reversal.batches(generator)
+
+        waiting = iter(range(1000))
+        model, again = reversal.model(), reversal.model()
         expected = train(model, checkpoint=path)
-        assert train(again, checkpoint=str(path), batches=lambda _: 1 / 0).equals(expected)
+        assert train(again, checkpoint=str(path), batches=first).equals(expected)
         assert_same(weights(again), weights(model))
+
+    def test_a_model_with_another_start_is_given_the_weights_of_the_file_first(self, path):
+        through = reversal.model()
+        expected = train(through, checkpoint=path)
+        other = reversal.model(seed=8)
+        load_weights(path, other)
+        assert_same(weights(other), weights(through))
+        assert train(other, checkpoint=path).equals(expected)
+
+    def test_looking_whether_it_is_the_same_run_changes_nothing(self, path):
+        def model():
+            torch.manual_seed(0)
+            return nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 1))
+
+        def run(model, batches=lambda generator: torch.randn(8, 2, generator=generator), **choices):
+            return fit(model, batches, lambda model, x: model(x).square().mean(), n_steps=4, **choices)
+
+        def stopping(generator):
+            if next(waiting) == TRIED + 2:
+                os.kill(os.getpid(), signal.SIGINT)
+            return torch.randn(8, 2, generator=generator)
+
+        waiting = iter(range(1000))
+        through, continued = model(), model()
+        expected = run(through)
+        with pytest.raises(KeyboardInterrupt):
+            run(model(), stopping, checkpoint=path)
+        assert run(continued, checkpoint=path).equals(expected)
+        assert_same(weights(continued), weights(through))
+
+    @pytest.mark.parametrize(
+        "draw",
+        [torch.rand, np.random.rand, lambda n: [random.random() for _ in range(n)]],
+        ids=["torch", "np", "python"],
+    )
+    def test_random_numbers_that_are_not_drawn_from_the_generator_are_the_same_again(self, path, draw):
+        def batches(generator):
+            return torch.as_tensor(draw(3)).float()[:, None]
+
+        def run(model, **choices):
+            return fit(model, batches, noisy, n_steps=5, evaluate_every=2, **choices)
+
+        def noisy(model, x):
+            if stop.pop() if stop else False:
+                os.kill(os.getpid(), signal.SIGINT)
+            return (model(x) + float(torch.as_tensor(draw(1)))).square().mean()
+
+        stop = []
+        torch.manual_seed(0)
+        through, stopped = nn.Linear(1, 1), nn.Linear(1, 1)
+        stopped.load_state_dict(through.state_dict())
+        expected = run(through)
+        assert expected.loss.nunique() == 5
+        stop = [True, False, False]  # popped from the end
+        with pytest.raises(KeyboardInterrupt):
+            run(stopped, checkpoint=path)
+        draw(7)  # what was drawn elsewhere does not matter
+        assert run(stopped, checkpoint=path).equals(expected)
 
     def test_the_file_is_a_safetensors_file_with_the_weights_under_their_names(self, path):
         model = reversal.model()
@@ -126,6 +196,64 @@ class TestRefused:
         model = reversal.model()
         model.decoder.final_norm.requires_grad_(False)
         self.assert_refused(path, model, r"frozen = \[\] there, \['decoder.final_norm.weight', .* here")
+
+    def test_a_checkpoint_of_another_start(self, path):
+        train(reversal.model(), checkpoint=path)
+        message = r"of a run that began with other weights; seed PyTorch as then .* load_weights\(path, model\)"
+        self.assert_refused(path, reversal.model(seed=1), message)
+
+    def test_a_checkpoint_of_other_data(self, path):
+        train(reversal.model(), checkpoint=path)
+        other = partial(reversal.batches, n=4)
+        self.assert_refused(path, reversal.model(), "of a run on other data: its first batch differs", batches=other)
+
+        def turned(generator):
+            source, target = reversal.batches(generator)
+            return source.flip(1), target
+
+        self.assert_refused(path, reversal.model(), "of a run on other data", batches=turned)
+
+    def test_a_checkpoint_of_another_loss_or_evaluation(self, path):
+        def other(*_):
+            raise AssertionError
+
+        train(reversal.model(), checkpoint=path)
+        other_loss = r"loss = 'loss' there, '.*other' here"
+        self.assert_refused(path, reversal.model(), other_loss, loss=other)
+        self.assert_refused(path, reversal.model(), r"evaluate = 'evaluate' there, '.*other'", evaluate=other)
+        self.assert_refused(path, reversal.model(), "evaluate = 'evaluate' there, None here", evaluate=None)
+
+    def test_a_checkpoint_of_a_loss_or_a_model_that_computes_otherwise_under_the_same_name(self, path):
+        train(reversal.model(), checkpoint=path)
+        message = r"with another loss, or with a model that computes otherwise: its first loss was 2\.\d+, here it is"
+
+        def halved():
+            def loss(model, batch):
+                return reversal.loss(model, batch) / 2
+
+            loss.__qualname__ = "loss"
+            return loss
+
+        self.assert_refused(path, reversal.model(), message, loss=halved())
+        self.assert_refused(path, reversal.model(n_heads=4), message)  # the same tensors
+
+    def test_batches_that_go_through_a_list_cannot_be_continued(self, path):
+        rows = iter(torch.arange(8.0).view(4, 2, 1).repeat(10, 1, 1))
+        with pytest.raises(ValueError, match=r"batches must give the same batch again for a generator in the same st"):
+            fit(nn.Linear(1, 1), lambda _: next(rows), lambda m, x: m(x).mean(), n_steps=2, checkpoint=path)
+        assert not path.exists()
+        history = fit(nn.Linear(1, 1), lambda _: next(rows), lambda m, x: m(x).square().mean(), n_steps=2)
+        assert len(history) == 2  # without a checkpoint they may
+
+    def test_weights_of_another_model_or_file(self, path, tmp_path):
+        train(reversal.model(), checkpoint=path)
+        other = reversal.model(n_layers=2)
+        before = weights(other)
+        with pytest.raises(ValueError, match=r"of another model: decoder.layers.1.* differ"):
+            load_weights(path, other)
+        assert_same(weights(other), before)
+        with pytest.raises(FileNotFoundError):
+            load_weights(tmp_path / "nowhere.safetensors", other)
 
     def test_a_truncated_file(self, path):
         train(reversal.model(), checkpoint=path)

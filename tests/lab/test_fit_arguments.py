@@ -65,6 +65,57 @@ class TestEvaluation:
         )
         assert len(history) == n_steps
 
+    @pytest.mark.parametrize(
+        ("choices", "n_steps"),
+        [
+            ({}, 4),
+            ({"better": "lower"}, 4),
+            ({"watch": "error"}, 4),
+            ({"watch": "right", "better": "higher"}, 6),
+            ({"watch": "right"}, 3),
+            ({"watch": "loss"}, 8),
+        ],
+    )
+    def test_which_figure_it_is_and_what_is_better_can_be_said(self, choices, n_steps):
+        error, right, loss = iter([2, 1, 1, 1, 1, 1, 1, 1]), iter([1, 2, 3, 4, 4, 4, 4, 4]), iter(range(8, 0, -1))
+        history = train(
+            reversal.model(),
+            n_steps=8,
+            evaluate=lambda model: {"error": next(error), "right": next(right), "loss": next(loss)},
+            evaluate_every=1,
+            patience=2,
+            **choices,
+        )
+        assert len(history) == n_steps
+
+    def test_a_figure_that_is_called_as_a_column_of_the_history_is_told_from_it(self):
+        history = train(reversal.model(), evaluate=lambda model: {"loss": 7.0}, evaluate_every=12)
+        assert list(history) == ["step", "learning_rate", "loss", "gradient_norm", "validation_loss"]
+        assert history.validation_loss.iloc[-1] == 7 != history.loss.iloc[-1]
+
+
+class TestModes:
+    def test_what_was_frozen_in_evaluation_stays_so_in_every_step(self):
+        def loss(model, batch):
+            seen.append([module.training for module in model.modules()])
+            return reversal.loss(model, batch)
+
+        seen, model = [], reversal.model().train()
+        model.encoder.eval()
+        expected = [module.training for module in model.modules()]
+        one = reversal.batches(torch.Generator())
+        train(model, loss=loss, evaluate=lambda model: {"error": loss(model, one)}, evaluate_every=2)
+        assert len(seen) > 12 and True in expected and False in expected
+        steps = [modes for modes in seen if any(modes)]
+        assert len(steps) == 12 and all(modes == expected for modes in steps)
+
+    def test_a_frozen_norm_keeps_its_statistics(self):
+        norm = nn.BatchNorm1d(2)
+        model = nn.Sequential(norm, nn.Linear(2, 1)).train()
+        norm.eval()
+        fit(model, lambda g: torch.randn(8, 2, generator=g) + 5, lambda m, x: m(x).square().mean(), n_steps=3)
+        assert norm.num_batches_tracked == 0 and not norm.training and model.training
+
 
 def in_training(model, batch):
     assert all(module.training for module in model.modules())
@@ -93,7 +144,27 @@ def test_a_function_that_raises_leaves_the_model_as_it_was():
         ({"batches": [1, 2]}, TypeError, "batches must be a function, got list"),
         ({"evaluate": 0.5}, TypeError, "evaluate must be a function, got float"),
         ({"evaluate": lambda model: 0.5}, TypeError, r"evaluate must return figures by name, such as .*, got 0\.5"),
-        ({"evaluate": lambda model: {"loss": 1}}, ValueError, "must not name a figure 'loss'.*'validation_loss'"),
+        (
+            {"evaluate": lambda model: {"loss": 1, "validation_loss": 2}},
+            ValueError,
+            "evaluate must not give two figures one name, got 'loss', 'validation_loss'",
+        ),
+        ({"evaluate": lambda model: {1: 0.5}}, TypeError, "evaluate must name its figures by words, got 1"),
+        ({"evaluate": lambda model: {"x": [1]}}, TypeError, r"a number for each name, got x = \[1\]"),
+        (
+            {"patience": 3, "watch": "acuracy"},
+            ValueError,
+            "watch must be one of 'validation', as evaluate gives, got .acuracy'",
+        ),
+        ({"patience": 3, "better": "more"}, ValueError, "better must be one of 'lower', 'higher', got 'more'"),
+        ({"better": "higher"}, ValueError, "watch and better say what patience waits for: give patience, too"),
+        (
+            {"patience": 3, "evaluate": lambda model: {"accuracy": 0.5}},
+            ValueError,
+            "better must say what is better of 'accuracy', which patience watches",
+        ),
+        ({"warmup": 13}, ValueError, "warmup must be at most n_steps = 12, got 13"),
+        ({"optimizer": torch.optim.SGD([torch.ones(1)])}, TypeError, "optimizer must be a function, got SGD; it takes"),
         ({"batches": lambda g: torch.ones(0, 4)}, ValueError, "at least one sample, along the first axis; got none"),
         ({"batches": lambda g: None}, ValueError, "batches must return tensors with at least one sample"),
         ({"loss": lambda model, batch: 1.0}, TypeError, "loss must return a scalar tensor, got float"),
@@ -106,7 +177,7 @@ def test_what_makes_no_run_is_refused_by_name(choices, error, message):
     before = weights(model)
     with pytest.raises(error, match=message):
         train(model, evaluate_every=choices.pop("evaluate_every", 1), **choices)
-    if "evaluate" not in choices:
+    if not {"evaluate", "watch"} & choices.keys():  # else a step was made before
         assert_same(weights(model), before)
 
 

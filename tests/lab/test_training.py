@@ -1,4 +1,5 @@
 import math
+import random
 from functools import partial
 
 import numpy as np
@@ -50,11 +51,12 @@ class TestRepetition:
 
     def test_random_numbers_elsewhere_go_on_as_if_nothing_had_been_trained(self):
         def draw():
-            return torch.rand(1).item(), np.random.rand()
+            return torch.rand(1).item(), np.random.rand(), random.random()
 
         def seed():
             torch.manual_seed(4)
             np.random.seed(4)
+            random.seed(4)
 
         model = reversal.model()
         seed()

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
@@ -15,10 +16,14 @@ LAUNCHED = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}  # what torchrun
 def join_processes(device: torch.device) -> None:
     """Join the processes that `torchrun` started and wait until all are here; nothing to do where it started none.
 
-    They stay joined until the program ends: while one parts to join again, another might still be parting.
+    They stay joined until the program ends: while one parts to join again, another might still be parting. On CUDA
+    `device` becomes the current one; raises `ValueError` where several processes would share the first one.
     """
+    if device.type == "cuda" and os.environ.keys() >= LAUNCHED:
+        _take(device)
     if not _joined() and os.environ.keys() >= LAUNCHED:
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        on_cuda = {"backend": "nccl", "device_id": device}
+        dist.init_process_group(**on_cuda if device.type == "cuda" else {"backend": "gloo"})
         atexit.register(dist.destroy_process_group)
     if _joined():
         dist.barrier()
@@ -34,30 +39,33 @@ def n_processes() -> int:
 
 
 def own_share(batch: Batch) -> Batch:
-    """The samples of `batch` that this process computes; tensors that hold no sample each, as a mask, stay whole.
+    """The samples of `batch` that this process computes: every tensor with as many rows as there are samples is cut.
 
+    What is marked as `Whole` is not, and comes back without its mark; nor is a tensor with another number of rows.
     Raises `ValueError` when the processes would get unequal shares, whose mean would not be the mean of the batch.
     """
-    if n_processes() == 1:
-        return batch
     n = count_samples(batch)
     if n % n_processes():
         raise ValueError(f"a batch of {n} cannot be shared evenly by {n_processes()} processes")
     share = slice(rank() * n // n_processes(), (rank() + 1) * n // n_processes())
-    return map_tensors(lambda tensor: tensor[share] if tensor.dim() and len(tensor) == n else tensor, batch)
+
+    def cut(tensor: Tensor) -> Tensor:
+        return tensor[share] if tensor.dim() and len(tensor) == n else tensor
+
+    return map_tensors(cut if n_processes() > 1 else _as_it_is, batch, change_whole=_as_it_is)
 
 
-def share_start(model: nn.Module, n_done: int) -> None:
-    """Let every process start from the parameters and buffers of the first.
+def share(tensors: Iterable[Tensor]) -> None:
+    """Give every process what the first has in `tensors`."""
+    if n_processes() > 1:
+        for tensor in tensors:
+            dist.broadcast(tensor.detach(), 0)
 
-    Raises `ValueError` unless all have done the same number of steps.
-    """
-    if n_processes() == 1:
-        return
-    if any_process([n_done] != of_first_process([n_done])):
-        raise ValueError(f"checkpoint must lie where every process can read it; process {rank()} found {n_done} steps")
-    for tensor in (*model.parameters(), *model.buffers()):
-        dist.broadcast(tensor.detach(), 0)
+
+def check_agreed(number: int, found: str) -> None:
+    """Raise `ValueError` unless every process has this number, which comes from the checkpoint that it `found`."""
+    if any_process([number] != of_first_process([number])):
+        raise ValueError(f"checkpoint must lie where every process can read it; process {rank()} found {found}")
 
 
 def average_gradients(model: nn.Module) -> None:
@@ -100,6 +108,20 @@ def of_first_process(numbers: list[float]) -> list[float]:
     shared = torch.tensor(numbers, dtype=torch.float64, device=_device())
     dist.broadcast(shared, 0)
     return shared.tolist()
+
+
+def _take(device: torch.device) -> None:
+    local_rank = int(os.environ.get("LOCAL_RANK", 0))
+    if device.index == 0 and local_rank > 0 and torch.cuda.device_count() > 1:
+        raise ValueError(
+            f"model must be on a GPU of its own in every process, got cuda:0 in process {local_rank} of this machine: "
+            f'call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before it is put on "cuda"'
+        )
+    torch.cuda.set_device(device)
+
+
+def _as_it_is(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _joined() -> bool:

@@ -1,5 +1,6 @@
 """Random numbers that depend on nothing but a seed and the number of a step."""
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,14 +14,24 @@ def step_seeds(seed: int, step: int, n: int) -> list[int]:
 
 
 @contextmanager
-def random_state_kept(device: torch.device) -> Iterator[None]:
-    """Afterwards PyTorch's random state is what it was, on the CPU and on a CUDA `device`."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        yield
+def random_state_kept(*devices: torch.device) -> Iterator[None]:
+    """Afterwards the random states of Python, NumPy and PyTorch are what they were, on the CPU and on `devices`."""
+    elsewhere, numbers = random.getstate(), np.random.get_state()
+    on_mps = torch.mps.get_rng_state() if any(device.type == "mps" for device in devices) else None
+    try:
+        with torch.random.fork_rng(devices=[device for device in devices if device.type == "cuda"]):
+            yield
+    finally:
+        random.setstate(elsewhere)
+        np.random.set_state(numbers)
+        if on_mps is not None:
+            torch.mps.set_rng_state(on_mps)
 
 
-def seed_device(device: torch.device, seed: int) -> None:
-    """Seed what is drawn on the CPU and on `device`, and no other device, as `torch.manual_seed` would."""
+def seed_everything(seed: int, device: torch.device) -> None:
+    """Seed Python, NumPy and PyTorch on the CPU and on `device`, and no other device, as `torch.manual_seed` would."""
+    random.seed(seed)
+    np.random.seed(seed)
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         with torch.cuda.device(device):

@@ -1,6 +1,7 @@
 """Train a small model: a plain loop that can be read, stopped, continued, and repeated to the last digit."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -8,13 +9,23 @@ import torch
 from torch import nn
 
 from transformer_anatomy.lab.checkpoint import load_checkpoint, save_checkpoint
-from transformer_anatomy.lab.history import History
-from transformer_anatomy.lab.parallel import any_process, join_processes, rank, share_start
+from transformer_anatomy.lab.history import BETTER, History
+from transformer_anatomy.lab.identity import name_of, state_of
+from transformer_anatomy.lab.modes import modes_kept, start_training
+from transformer_anatomy.lab.parallel import any_process, check_agreed, join_processes, rank, share
 from transformer_anatomy.lab.progress import interruptible, progress_bar
 from transformer_anatomy.lab.randomness import random_state_kept
+from transformer_anatomy.lab.same_run import identify
 from transformer_anatomy.lab.schedule import learning_rate_factor
-from transformer_anatomy.lab.step import Batches, Evaluate, Loss, evaluated, modes_kept, take_step
-from transformer_anatomy.model.arguments import check_positive, check_size
+from transformer_anatomy.lab.step import (
+    Batches,
+    Evaluate,
+    Loss,
+    evaluated,
+    first_loss,
+    take_step,
+)
+from transformer_anatomy.model.arguments import check_choice, check_positive, check_size
 
 
 def fit(
@@ -32,6 +43,8 @@ def fit(
     evaluate: Evaluate | None = None,
     evaluate_every: int = 100,
     patience: int | None = None,
+    watch: str | None = None,
+    better: str | None = None,
     checkpoint: str | Path | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -55,19 +68,28 @@ def fit(
     | `optimizer` | takes parameters and `lr`, as `partial(torch.optim.SGD, momentum=0.9)` |
     | `evaluate` | takes the model, in evaluation mode; figures by name, as `{"error": 0.1}` |
     | `evaluate_every` | after how many steps; the last one is always evaluated |
-    | `patience` | stop when the first figure was not lower in so many evaluations |
+    | `patience` | stop when a figure was not better in so many evaluations |
+    | `watch`, `better` | which figure, by default the first; and "lower", by default, or "higher" |
     | `checkpoint` | a safetensors file, written as often, and at Ctrl-C; one that exists is continued |
     | `progress` | whether to show a bar; by default where a person is watching |
 
-    The same call gives the same numbers on the same machine, whether it runs through or is stopped and called again.
+    The same call gives the same numbers on the same machine, whether it runs through or is stopped and called again,
+    if `batches` depends on nothing but its generator, or on the random numbers of PyTorch, NumPy and Python, which are
+    seeded for every step: it may not go through a list or a `DataLoader` batch by batch. With a `checkpoint` that is
+    tried out, on the first batch; and a checkpoint is only continued by a run with the same settings, start, first
+    batch, first loss and names of functions.
+
+    A part of a model in training that was set to evaluation before stays so, as a frozen norm; a model in evaluation is
+    set to training as a whole. Afterwards every mode is as it was, as are the random states.
+
     Under `torchrun` each process computes its share of every batch, on the device where it has put its model: the same
-    run, apart from the last digits and from where dropout falls. Afterwards the mode of the model and PyTorch's random
-    state are as they were.
+    run, apart from the last digits, from where dropout falls and from norms over the batch, which see the share alone;
+    buffers are those of the first process. Tried with two processes on the CPU, untried on CUDA.
 
     Raises `FloatingPointError` with step and module when a loss or a gradient is not finite, `ValueError` for settings
     that make no sense and a checkpoint of another run, `KeyboardInterrupt` after the step during which Ctrl-C came.
     """
-    _check(model, batches, loss, evaluate)
+    _check(model, batches, loss, evaluate, optimizer)
     check_size("n_steps", n_steps)
     check_size("evaluate_every", evaluate_every)
     check_size("seed", seed, at_least=0)
@@ -77,46 +99,61 @@ def fit(
     if patience is not None:
         check_size("patience", patience)
         if evaluate is None:
-            raise ValueError("patience needs an evaluate function, whose first figure it watches")
+            raise ValueError("patience needs an evaluate function, of which it watches a figure")
+    elif watch is not None or better is not None:
+        raise ValueError("watch and better say what patience waits for: give patience, too")
+    if better is not None:
+        check_choice("better", better, BETTER)
     factors = [learning_rate_factor(step, n_steps, warmup=warmup, decay=decay) for step in range(n_steps)]
     stepper = optimizer([p for p in model.parameters() if p.requires_grad], lr=learning_rate)
     highest = [group["lr"] for group in stepper.param_groups]
     settings = {"n_steps": n_steps, "learning_rate": learning_rate, "warmup": warmup, "decay": decay, "clip": clip}
-    settings |= {"seed": seed, "evaluate_every": evaluate_every, "patience": patience}
+    settings |= {"seed": seed, "evaluate_every": evaluate_every, "patience": patience, "watch": watch, "better": better}
+    settings |= {"loss": name_of(loss), "evaluate": name_of(evaluate)}
     path, device = None if checkpoint is None else Path(checkpoint), next(model.parameters()).device
     join_processes(device)
-    history = load_checkpoint(path, model, stepper, settings) if path is not None and path.exists() else History()
-    share_start(model, len(history))
-    with (
-        random_state_kept(device),
-        modes_kept(model),
-        interruptible() as stop,
-        progress_bar(n_steps, progress if rank() == 0 else False, initial=len(history)) as bar,
-    ):
-        while len(history) < n_steps and not history.stalled(patience):
-            step = len(history)
-            for group, rate in zip(stepper.param_groups, highest, strict=True):
-                group["lr"] = rate * factors[step]
-            value, norm = take_step(model, batches, loss, stepper, step=step, seed=seed, clip=clip)
-            history.add(learning_rate * factors[step], value, norm)
-            due = (step + 1) % evaluate_every == 0 or step + 1 == n_steps
-            if due and evaluate is not None:
-                history.evaluate(evaluated(model, evaluate))
-            stopped = any_process(stop.is_set())
-            if path is not None and (due or stopped) and rank() == 0:
-                save_checkpoint(path, model, stepper, history, settings)
-            if stopped:
-                again = "" if path is None else f"; the same call goes on from {path}"
-                raise KeyboardInterrupt(f"stopped after step {step}{again}")
-            bar.set_postfix(loss=f"{value:.3f}", refresh=False)
-            bar.update()
+    share(state_of(model).values())
+    with random_state_kept(device), modes_kept(model):
+        start_training(model)
+        history, identity = History(), {}
+        if path is not None:
+            identity = identify(model, batches, seed=seed)
+            there = path.exists()
+            check_agreed(there, "one" if there else "none")
+            if there:
+                again = partial(first_loss, model, batches, loss, seed=seed)
+                history, identity = load_checkpoint(path, model, stepper, settings, identity, again)
+            check_agreed(len(history), f"{len(history)} steps")
+        shown = progress if rank() == 0 else False
+        with interruptible() as stop, progress_bar(n_steps, shown, initial=len(history)) as bar:
+            while len(history) < n_steps and not history.stalled(patience, watch, better):
+                step = len(history)
+                for group, rate in zip(stepper.param_groups, highest, strict=True):
+                    group["lr"] = rate * factors[step]
+                value, norm = take_step(model, batches, loss, stepper, step=step, seed=seed, clip=clip)
+                history.add(learning_rate * factors[step], value, norm)
+                due = (step + 1) % evaluate_every == 0 or step + 1 == n_steps
+                if due and evaluate is not None:
+                    history.evaluate(evaluated(model, evaluate))
+                    history.stalled(patience, watch, better)  # an error before anything is written
+                stopped = any_process(stop.is_set())
+                if path is not None and (due or stopped) and rank() == 0:
+                    save_checkpoint(path, model, stepper, history, settings, identity)
+                if stopped:
+                    again = "" if path is None else f"; the same call goes on from {path}"
+                    raise KeyboardInterrupt(f"stopped after step {step}{again}")
+                bar.set_postfix(loss=f"{value:.3f}", refresh=False)
+                bar.update()
     return history.frame()
 
 
-def _check(model: nn.Module, batches: object, loss: object, evaluate: object) -> None:
+def _check(model: nn.Module, batches: object, loss: object, evaluate: object, optimizer: object) -> None:
     if not any(p.requires_grad for p in model.parameters()):
         raise ValueError("model has no parameter that requires a gradient: there is nothing to train")
-    functions = {"batches": batches, "loss": loss} | ({} if evaluate is None else {"evaluate": evaluate})
+    takes = {"batches": "a torch.Generator", "loss": "the model and a batch", "optimizer": "parameters and lr"}
+    functions = {"batches": batches, "loss": loss, "optimizer": optimizer}
+    if evaluate is not None:
+        takes["evaluate"], functions["evaluate"] = "the model", evaluate
     for name, function in functions.items():
         if not callable(function):
-            raise TypeError(f"{name} must be a function, got {type(function).__name__}")
+            raise TypeError(f"{name} must be a function, got {type(function).__name__}; it takes {takes[name]}")
