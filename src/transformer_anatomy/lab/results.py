@@ -12,14 +12,16 @@ from torch import Tensor
 
 
 class ResultFolder:
-    """Where the results of a sweep are kept; a file's name is a digest of the settings, which stand inside, too.
+    """Where the results of a sweep are kept; a file's name is a digest of the settings and of what was run with them.
 
-    Raises `ValueError` for a setting that does not read the same in the next session, such as a function.
+    Both stand inside, too: `run` says which function it was, by name and code. Raises `ValueError` for a setting that
+    does not read the same in the next session, such as a function.
     """
 
-    def __init__(self, folder: Path, settings: Sequence[Mapping[str, object]]):
-        self.folder, self.settings = folder, [_text(setting) for setting in settings]
-        digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in self.settings]
+    def __init__(self, folder: Path, settings: Sequence[Mapping[str, object]], run: Mapping[str, str]):
+        self.folder, self.settings, self.run = folder, [_text(setting) for setting in settings], dict(run)
+        texts = [f"{text} {_text(self.run)}" for text in self.settings]
+        digests = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]
         if len(set(digests)) < len(digests):
             raise ValueError("a folder needs settings that read differently: name each choice by a word")
         self.files = [folder / f"{digest}.json" for digest in digests]
@@ -31,7 +33,7 @@ class ResultFolder:
     def write(self, index: int, result: Mapping[str, object]) -> None:
         """Keep a result. An interrupted write leaves no half of it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        content = {"setting": json.loads(self.settings[index]), "result": result}
+        content = {"run": self.run, "setting": json.loads(self.settings[index]), "result": result}
         partial = self.files[index].with_suffix(f".{os.getpid()}")
         partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
         os.replace(partial, self.files[index])
@@ -40,11 +42,12 @@ class ResultFolder:
         file = self.files[index]
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-            setting, result = content["setting"], dict(content["result"])
+            run, setting, result = content["run"], content["setting"], dict(content["result"])
         except (ValueError, TypeError, KeyError):
             raise ValueError(f"{file} holds no result of a sweep; delete it or name another folder") from None
-        if _text(setting) != self.settings[index]:
-            raise ValueError(f"{file} holds the result of other settings, {setting}; delete it or name another folder")
+        if _text(setting) != self.settings[index] or run != self.run:
+            what = f"other settings, {setting}" if run == self.run else f"another function, {run}"
+            raise ValueError(f"{file} holds the result of {what}; delete it or name another folder")
         return result
 
 

@@ -8,8 +8,12 @@ from pathlib import Path
 import pandas as pd
 import torch
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 
+from transformer_anatomy.lab.code import code_digest
+from transformer_anatomy.lab.identity import name_of
 from transformer_anatomy.lab.progress import hidden_bars, progress_bar
+from transformer_anatomy.lab.randomness import random_state_kept, seed_everything
 from transformer_anatomy.lab.results import ResultFolder, plain
 
 Setting = dict[str, object]
@@ -22,6 +26,7 @@ def sweep(
     *,
     n_jobs: int | None = None,
     folder: str | Path | None = None,
+    version: str | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
     """A table with a row for each combination of `settings`, its columns those settings and what `run` made of them.
@@ -34,26 +39,43 @@ def sweep(
         sweep(train, {"n_layers": [1, 2, 6], "seed": range(3)}, n_jobs=2)
 
     `run` takes one value of each setting and returns numbers or words by name. The runs are independent: joblib spreads
-    them over `n_jobs` processes, or over the cluster that `joblib.parallel_config` names. Each computes on one thread
-    and begins with PyTorch's random state at 0, so that the numbers do not depend on where and when; only threads,
-    which share that state, do not promise it. With a `folder` each result is kept there as JSON, and the next time only
-    the missing runs are made; delete it when `run` changes.
+    them over `n_jobs` processes, or over what `joblib.parallel_config` names: tried are "loky", which is the default,
+    "threading", and "multiprocessing", which hands over all results at the end; a cluster by "dask" or "ray" is
+    untried. Each computes on one thread and begins with the random states of PyTorch, NumPy and Python at 0, so that
+    the numbers do not depend on where and when; only threads, which share those states, do not promise it.
+
+    With a `folder` each result is kept there as JSON, and the next time only the missing runs are made. A result is
+    that of a function: of its name and of its code, and what it names in its own module, but not of what it imports.
+    With a `version`, a word of your choice, the code does not count: keep the word, and results are read back however
+    `run` has changed, or change it, and all runs are made again.
 
     Raises `ValueError` for settings without values or with equal ones and for names that `run` gives to its results,
     too, `TypeError` for results that are no numbers. An error in a run passes through with its settings as a note.
     """
     combinations = _combinations(settings)
-    kept = None if folder is None else ResultFolder(Path(folder), combinations)
+    kept = None if folder is None else ResultFolder(Path(folder), combinations, _what(run, version))
     results = {} if kept is None else kept.read()
     tasks = (delayed(_one)(index, run, setting) for index, setting in enumerate(combinations) if index not in results)
     with _one_thread(), progress_bar(len(combinations), progress, initial=len(results)) as bar:
-        # One by one, as they are ready, so that none is lost when a later one fails.
-        for index, result in Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")(tasks):
+        for index, result in Parallel(n_jobs=n_jobs, batch_size=1, return_as=_as_soon_as_can_be())(tasks):
             results[index] = result
             if kept is not None:
                 kept.write(index, result)
             bar.update()
     return pd.DataFrame([{**setting, **results[index]} for index, setting in enumerate(combinations)])
+
+
+def _as_soon_as_can_be() -> str:
+    """One by one, as they are ready, so that none is lost when a later one fails; not every backend can do that."""
+    return "generator_unordered" if get_active_backend()[0].supports_return_generator else "list"
+
+
+def _what(run: Callable[..., Mapping[str, object]], version: str | None) -> dict[str, str]:
+    if version is None:
+        return {"name": name_of(run), "code": code_digest(run)}
+    if not isinstance(version, str):
+        raise TypeError(f"version must be a word, got {version!r}")
+    return {"name": name_of(run), "version": version}
 
 
 def _combinations(settings: Mapping[str, Iterable[object]]) -> list[Setting]:
@@ -73,8 +95,10 @@ def _combinations(settings: Mapping[str, Iterable[object]]) -> list[Setting]:
 
 
 def _one(index: int, run: Callable[..., Mapping[str, object]], setting: Setting) -> tuple[int, Result]:
-    with torch.random.fork_rng(devices=[]), _one_thread(), hidden_bars():
-        torch.manual_seed(0)
+    devices = [torch.device("cuda", i) for i in range(torch.cuda.device_count()) if torch.cuda.is_initialized()]
+    with random_state_kept(*devices), _one_thread(), hidden_bars():
+        torch.manual_seed(0)  # on every device
+        seed_everything(0, torch.device("cpu"))
         try:
             result = run(**setting)
             if not isinstance(result, Mapping):
