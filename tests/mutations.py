@@ -10,6 +10,7 @@ class Mutation(NamedTuple):
     noticed_by: str  # a test of the file that mirrors the source, or of another one: "model/test_encoder.py::test_…"
 
 
+FIT, CHECKPOINT = "lab/test_fit_arguments.py::", "lab/test_checkpoint.py::"
 MULTI_HEAD, ENCODER = "model/test_multi_head_attention.py::", "model/test_encoder.py::"
 SAME_POLARITY = "test_true_means_may_attend_here_and_in_the_fused_kernel_and_after_conversion_in_the_module"
 
@@ -1037,6 +1038,161 @@ MUTATIONS = {
             "if not tokens.isfinite().all():",
             "if False:",
             "instruments/test_collapse.py::test_what_is_no_stream_is_refused_by_name",
+        ),
+    ],
+    "lab/history.py": [
+        Mutation(
+            "less is better of every figure",
+            'if better == "higher" else figures[name]',
+            "if False else figures[name]",
+            f"{FIT}TestEvaluation::test_which_figure_it_is_and_what_is_better_can_be_said",
+        ),
+        Mutation(
+            "the first figure is watched whatever is named",
+            "if watch is None else column(watch)",
+            "if True else column(watch)",
+            f"{FIT}TestEvaluation::test_which_figure_it_is_and_what_is_better_can_be_said",
+        ),
+    ],
+    "lab/modes.py": [
+        Mutation(
+            "everything is set to training",
+            "if not model.training:",
+            "if True:",
+            f"{FIT}TestModes::test_what_was_frozen_in_evaluation_stays_so_in_every_step",
+        ),
+    ],
+    "lab/step.py": [
+        Mutation(
+            "an evaluation leaves the model in evaluation",
+            "with torch.no_grad(), modes_kept(model):",
+            "with torch.no_grad():",
+            f"{FIT}TestModes::test_what_was_frozen_in_evaluation_stays_so_in_every_step",
+        ),
+        Mutation(
+            "only the generator is seeded",
+            'seed_everything(*step_seeds(data_seed, step, 1), torch.device("cpu"))',
+            "pass",
+            f"{CHECKPOINT}TestContinuing::test_random_numbers_that_are_not_drawn_from_the_generator_are_the_same_again",
+        ),
+        Mutation(
+            "looking at the first loss changes the statistics of a norm",
+            "buffer.copy_(before)",
+            "pass",
+            f"{CHECKPOINT}TestRefused::test_a_refusal_leaves_the_statistics_of_a_norm_as_they_were",
+        ),
+    ],
+    "lab/randomness.py": [
+        Mutation(
+            "NumPy's state is not kept",
+            "np.random.set_state(numbers)",
+            "pass",
+            "test_afterwards_every_random_state_is_what_it_was_even_after_an_error",
+        ),
+        Mutation(
+            "the state of MPS is not kept",
+            "torch.mps.set_rng_state(on_mps)",
+            "pass",
+            "test_on_mps_its_state_is_kept_and_seeded",
+        ),
+    ],
+    "lab/identity.py": [
+        Mutation(
+            "order does not count",
+            "(numbers @ weights).item()",
+            "numbers.sum().item()",
+            "test_the_same_numbers_have_the_same_fingerprint_and_others_another",
+        ),
+        Mutation(
+            "rounding counts",
+            "CLOSE = 1e-4",
+            "CLOSE = 0",
+            "test_rounding_makes_no_other_run",
+        ),
+    ],
+    "lab/same_run.py": [
+        Mutation(
+            "other data go on",
+            'if not same(there["data"], here["data"]):',
+            "if False:",
+            f"{CHECKPOINT}TestRefused::test_a_checkpoint_of_other_data",
+        ),
+        Mutation(
+            "another start goes on",
+            'elif not same(stands, here["start"]):',
+            "elif False:",
+            f"{CHECKPOINT}TestRefused::test_a_checkpoint_of_another_start",
+        ),
+        Mutation(
+            "another loss goes on",
+            "if not math.isclose(before, again, rel_tol=1e-3, abs_tol=1e-6):",
+            "if False:",
+            f"{CHECKPOINT}TestRefused::"
+            "test_a_checkpoint_of_a_loss_or_a_model_that_computes_otherwise_under_the_same_name",
+        ),
+        Mutation(
+            "batches that never come again go on",
+            "if first != again:",
+            "if False:",
+            f"{CHECKPOINT}TestRefused::test_batches_that_go_through_a_list_cannot_be_continued",
+        ),
+    ],
+    "lab/parallel.py": [
+        Mutation(
+            "a mask of as many rows is cut",
+            "_as_it_is, batch, change_whole=_as_it_is)",
+            "_as_it_is, batch, change_whole=cut)",
+            "test_what_is_marked_as_whole_is_not_cut_even_if_it_has_as_many_rows_as_there_are_samples",
+        ),
+        Mutation(
+            "all processes use the first GPU",
+            "    torch.cuda.set_device(device)\n",
+            "    pass\n",
+            "TestCuda::test_the_gpu_of_the_model_becomes_the_current_one_before_the_processes_join",
+        ),
+    ],
+    "lab/schedule.py": [
+        Mutation(
+            "a rate may be negative",
+            "if not 0 <= step <= n_steps:",
+            "if not 0 <= step:",
+            "test_a_schedule_that_makes_no_sense_is_refused_by_name",
+        ),
+    ],
+    "lab/code.py": [
+        Mutation(
+            "what it names does not count",
+            "for name in _names(value.__code__) if name in value.__globals__",
+            "for name in ()",
+            "test_what_it_does_and_what_it_names_counts",
+        ),
+        Mutation(
+            "what stands around it does not count",
+            "for cell in value.__closure__ or () if",
+            "for cell in () if",
+            "test_around_it_and_among_its_arguments",
+        ),
+        Mutation(
+            "a set is read as it comes",
+            "yield sorted(repr(part) for part in value if isinstance(part, PLAIN))",
+            "yield list(value)",
+            "test_it_is_the_same_in_another_session",
+        ),
+    ],
+    "lab/results.py": [
+        Mutation(
+            "the function does not count",
+            'texts = [f"{text} {_text(self.run)}" for text in self.settings]',
+            "texts = self.settings",
+            "lab/test_sweep.py::TestFolder::test_another_function_has_results_of_its_own",
+        ),
+    ],
+    "lab/sweep.py": [
+        Mutation(
+            "every backend is asked for results one by one",
+            'if get_active_backend()[0].supports_return_generator else "list"',
+            'if True else "list"',
+            "test_a_backend_that_hands_over_all_results_at_the_end_is_not_asked_for_them_one_by_one",
         ),
     ],
     "lab/baselines.py": [

@@ -1,3 +1,4 @@
+import copy
 import json
 import os
 import random
@@ -236,6 +237,22 @@ class TestRefused:
 
         self.assert_refused(path, reversal.model(), message, loss=halved())
         self.assert_refused(path, reversal.model(n_heads=4), message)  # the same tensors
+
+    def test_a_refusal_leaves_the_statistics_of_a_norm_as_they_were(self, path):
+        def run(model):
+            x = torch.arange(8.0).view(4, 2)
+            return fit(model, lambda _: x, lambda model, x: model(x).square().mean(), n_steps=2, checkpoint=path)
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+        other = nn.Sequential(*model[:2], nn.Linear(4, 1), nn.Tanh())
+        other[2].load_state_dict(model[2].state_dict())
+        other = copy.deepcopy(other)
+        run(model)
+        before = weights(other)
+        with pytest.raises(ValueError, match="with a model that computes otherwise"):
+            run(other)
+        assert_same(weights(other), before)
 
     def test_batches_that_go_through_a_list_cannot_be_continued(self, path):
         rows = iter(torch.arange(8.0).view(4, 2, 1).repeat(10, 1, 1))

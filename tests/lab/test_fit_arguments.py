@@ -165,6 +165,12 @@ def test_a_function_that_raises_leaves_the_model_as_it_was():
         ),
         ({"warmup": 13}, ValueError, "warmup must be at most n_steps = 12, got 13"),
         ({"optimizer": torch.optim.SGD([torch.ones(1)])}, TypeError, "optimizer must be a function, got SGD; it takes"),
+        ({"optimizer": torch.optim.LBFGS}, ValueError, "a step from gradients alone; LBFGS computes the loss several"),
+        ({"optimizer": lambda parameters, lr: None}, TypeError, "return a torch.optim.Optimizer, got NoneType"),
+        ({"loss": nn.CrossEntropyLoss()}, TypeError, r"loss must take .*lambda model, batch: CrossEntropyLoss\(model"),
+        ({"loss": nn.functional.cross_entropy}, TypeError, "loss must take the model and a batch, got cross_entropy"),
+        ({"batches": lambda g: next(iter(()))}, ValueError, "a batch for every step, at step 0 there was no other"),
+        ({"checkpoint": "."}, ValueError, "checkpoint must be a file, got the folder"),
         ({"batches": lambda g: torch.ones(0, 4)}, ValueError, "at least one sample, along the first axis; got none"),
         ({"batches": lambda g: None}, ValueError, "batches must return tensors with at least one sample"),
         ({"loss": lambda model, batch: 1.0}, TypeError, "loss must return a scalar tensor, got float"),
@@ -185,6 +191,17 @@ def test_a_model_without_anything_to_train_is_refused():
     for model in (nn.ReLU(), reversal.model().requires_grad_(False)):
         with pytest.raises(ValueError, match="model has no parameter that requires a gradient"):
             train(model)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, got list"):
+        train(list(reversal.model().parameters()))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_first_step(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError):
+        train(reversal.model(), loss=lambda model, batch: 1 / 0, checkpoint=tmp_path / "file" / "run.safetensors")
 
 
 def test_a_loss_of_another_model_is_refused():

@@ -83,6 +83,11 @@ def test_the_backend_that_the_reader_names_is_used():
     assert not set(made["loky"].process) & set(made["multiprocessing"].process)
 
 
+def test_a_backend_that_hands_over_all_results_at_the_end_is_not_asked_for_them_one_by_one():
+    with joblib.parallel_config("multiprocessing", n_jobs=1):
+        assert sweep(numbers, {"a": [1, 2]}).whole.tolist() == [1, 2]
+
+
 def everything_drawn(a):
     return {"torch": torch.rand(()).item(), "numpy": np.random.rand(), "python": random.random()}
 

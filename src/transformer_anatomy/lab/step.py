@@ -71,11 +71,14 @@ def take_step(
 def draw_batch(batches: Batches, *, step: int, seed: int) -> Batch:
     """The batch of a step, drawn with `seed` and `step` alone: by the generator, or by any other random numbers.
 
-    Raises `ValueError` when it holds no samples.
+    Raises `ValueError` when there is none or it holds no samples.
     """
     (data_seed,) = step_seeds(seed, step, 1)
     seed_everything(*step_seeds(data_seed, step, 1), torch.device("cpu"))
-    batch = batches(torch.Generator().manual_seed(data_seed))
+    try:
+        batch = batches(torch.Generator().manual_seed(data_seed))
+    except StopIteration:
+        raise ValueError(f"batches must give a batch for every step, at step {step} there was no other") from None
     count_samples(batch)
     return batch
 

@@ -9,7 +9,14 @@ import torch
 from torch import nn
 
 from transformer_anatomy.lab.checkpoint import load_checkpoint, save_checkpoint
-from transformer_anatomy.lab.history import BETTER, History
+from transformer_anatomy.lab.fit_arguments import (
+    check_folder,
+    check_functions,
+    check_numbers,
+    check_optimizer,
+    check_patience,
+)
+from transformer_anatomy.lab.history import History
 from transformer_anatomy.lab.identity import name_of, state_of
 from transformer_anatomy.lab.modes import modes_kept, start_training
 from transformer_anatomy.lab.parallel import any_process, check_agreed, join_processes, rank, share
@@ -25,7 +32,6 @@ from transformer_anatomy.lab.step import (
     first_loss,
     take_step,
 )
-from transformer_anatomy.model.arguments import check_choice, check_positive, check_size
 
 
 def fit(
@@ -75,9 +81,10 @@ def fit(
 
     The same call gives the same numbers on the same machine, whether it runs through or is stopped and called again,
     if `batches` depends on nothing but its generator, or on the random numbers of PyTorch, NumPy and Python, which are
-    seeded for every step: it may not go through a list or a `DataLoader` batch by batch. With a `checkpoint` that is
-    tried out, on the first batch; and a checkpoint is only continued by a run with the same settings, start, first
-    batch, first loss and names of functions.
+    seeded for every step: it may not go through a list or a `DataLoader` batch by batch, but take the first batch of
+    one that is shuffled anew, `next(iter(DataLoader(data, 32, shuffle=True, generator=generator)))`. With a
+    `checkpoint` that is tried out, on the first batch; and a checkpoint is only continued by a run with the same
+    settings, start, first batch, first loss and names of functions.
 
     A part of a model in training that was set to evaluation before stays so, as a frozen norm; a model in evaluation is
     set to training as a whole. Afterwards every mode is as it was, as are the random states.
@@ -89,34 +96,25 @@ def fit(
     Raises `FloatingPointError` with step and module when a loss or a gradient is not finite, `ValueError` for settings
     that make no sense and a checkpoint of another run, `KeyboardInterrupt` after the step during which Ctrl-C came.
     """
-    _check(model, batches, loss, evaluate, optimizer)
-    check_size("n_steps", n_steps)
-    check_size("evaluate_every", evaluate_every)
-    check_size("seed", seed, at_least=0)
-    check_positive("learning_rate", learning_rate)
-    if clip is not None:
-        check_positive("clip", clip)
-    if patience is not None:
-        check_size("patience", patience)
-        if evaluate is None:
-            raise ValueError("patience needs an evaluate function, of which it watches a figure")
-    elif watch is not None or better is not None:
-        raise ValueError("watch and better say what patience waits for: give patience, too")
-    if better is not None:
-        check_choice("better", better, BETTER)
+    path = None if checkpoint is None else Path(checkpoint)
+    check_functions(model, batches, loss, evaluate, optimizer)
+    check_numbers(n_steps=n_steps, evaluate_every=evaluate_every, seed=seed, learning_rate=learning_rate, clip=clip)
+    check_patience(patience, watch, better, evaluate)
     factors = [learning_rate_factor(step, n_steps, warmup=warmup, decay=decay) for step in range(n_steps)]
     stepper = optimizer([p for p in model.parameters() if p.requires_grad], lr=learning_rate)
+    check_optimizer(stepper)
     highest = [group["lr"] for group in stepper.param_groups]
     settings = {"n_steps": n_steps, "learning_rate": learning_rate, "warmup": warmup, "decay": decay, "clip": clip}
     settings |= {"seed": seed, "evaluate_every": evaluate_every, "patience": patience, "watch": watch, "better": better}
     settings |= {"loss": name_of(loss), "evaluate": name_of(evaluate)}
-    path, device = None if checkpoint is None else Path(checkpoint), next(model.parameters()).device
+    device = next(model.parameters()).device
     join_processes(device)
     share(state_of(model).values())
     with random_state_kept(device), modes_kept(model):
         start_training(model)
         history, identity = History(), {}
         if path is not None:
+            check_folder(path)
             identity = identify(model, batches, seed=seed)
             there = path.exists()
             check_agreed(there, "one" if there else "none")
@@ -145,15 +143,3 @@ def fit(
                 bar.set_postfix(loss=f"{value:.3f}", refresh=False)
                 bar.update()
     return history.frame()
-
-
-def _check(model: nn.Module, batches: object, loss: object, evaluate: object, optimizer: object) -> None:
-    if not any(p.requires_grad for p in model.parameters()):
-        raise ValueError("model has no parameter that requires a gradient: there is nothing to train")
-    takes = {"batches": "a torch.Generator", "loss": "the model and a batch", "optimizer": "parameters and lr"}
-    functions = {"batches": batches, "loss": loss, "optimizer": optimizer}
-    if evaluate is not None:
-        takes["evaluate"], functions["evaluate"] = "the model", evaluate
-    for name, function in functions.items():
-        if not callable(function):
-            raise TypeError(f"{name} must be a function, got {type(function).__name__}; it takes {takes[name]}")
