@@ -1142,7 +1142,7 @@ MUTATIONS = {
             "a mask of as many rows is cut",
             "_as_it_is, batch, change_whole=_as_it_is)",
             "_as_it_is, batch, change_whole=cut)",
-            "test_what_is_marked_as_whole_is_not_cut_even_if_it_has_as_many_rows_as_there_are_samples",
+            "test_the_second_of_two_has_the_second_half_and_all_of_what_is_whole",
         ),
         Mutation(
             "all processes use the first GPU",

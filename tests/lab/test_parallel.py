@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from tests.lab import reversal
+from transformer_anatomy.lab import parallel
 from transformer_anatomy.lab.batch import Whole
 from transformer_anatomy.lab.parallel import average, join_processes, n_processes, own_share, rank
 
@@ -96,6 +97,13 @@ def test_what_is_marked_as_whole_is_not_cut_even_if_it_has_as_many_rows_as_there
     for seen, rows in zip((seen["whole"] for seen in processes[0]), ([0, 1], [2, 3]), strict=True):
         eye = torch.eye(4)
         assert seen == {"first": eye.tolist(), "a": rows, "cut": eye[rows].tolist()}
+
+
+def test_the_second_of_two_has_the_second_half_and_all_of_what_is_whole(monkeypatch):
+    monkeypatch.setattr(parallel, "n_processes", lambda: 2)
+    monkeypatch.setattr(parallel, "rank", lambda: 1)
+    ids, mask = own_share((torch.arange(4), Whole(torch.eye(4))))
+    assert ids.tolist() == [2, 3] and torch.equal(mask, torch.eye(4))
 
 
 def test_the_statistics_of_a_batch_norm_are_those_of_the_first_process_and_survive_a_stop(processes):

@@ -73,7 +73,7 @@ def fit(
     | `clip` | the largest gradient norm that a step may use; None: any |
     | `optimizer` | takes parameters and `lr`, as `partial(torch.optim.SGD, momentum=0.9)` |
     | `evaluate` | takes the model, in evaluation mode; figures by name, as `{"error": 0.1}` |
-    | `evaluate_every` | after how many steps; the last one is always evaluated |
+    | `evaluate_every` | after how many steps; the last one is always evaluated; a figure `loss` is `validation_loss` |
     | `patience` | stop when a figure was not better in so many evaluations |
     | `watch`, `better` | which figure, by default the first; and "lower", by default, or "higher" |
     | `checkpoint` | a safetensors file, written as often, and at Ctrl-C; one that exists is continued |
@@ -91,7 +91,8 @@ def fit(
 
     Under `torchrun` each process computes its share of every batch, on the device where it has put its model: the same
     run, apart from the last digits, from where dropout falls and from norms over the batch, which see the share alone;
-    buffers are those of the first process. Tried with two processes on the CPU, untried on CUDA.
+    buffers are those of the first process. Every tensor with a row for each sample is cut; mark one that only happens
+    to be as long with `lab.batch.Whole`. Tried with two processes on the CPU, untried on CUDA.
 
     Raises `FloatingPointError` with step and module when a loss or a gradient is not finite, `ValueError` for settings
     that make no sense and a checkpoint of another run, `KeyboardInterrupt` after the step during which Ctrl-C came.
