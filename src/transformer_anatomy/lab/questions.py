@@ -129,6 +129,6 @@ QUESTIONS = {question.name: question for question in _questions()}
 
 What depth buys shows where the trick fails: in "number" with `conflict`, in "object" with `same_gender`. Take several
 seeds: with width 64, batches of 32 and 2000 steps of masked-word training, seeds 0 and 1, one layer had .37 and .33 of
-"number" right, two layers .46 and .85; of "object" .19 and .26, .72 and .44; six layers, seed 0, had .97 and 1.00. Of
-two layers the two seeds lie far apart: a single run tells one layer from six, not neighbouring depths.
+"number" right, two .46 and .85, six .97 and .95; of "object" it was .19 and .26, .72 and .44, 1.00 and .99. Of two
+layers the seeds lie far apart: a single run tells one layer from six, not neighbouring depths.
 """
