@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
 
 from transformer_anatomy.instruments.health.arguments import check_arguments, check_value
 from transformer_anatomy.instruments.health.diagnosis import diagnose
-from transformer_anatomy.instruments.health.figures import layer_figures
+from transformer_anatomy.instruments.health.figures import stack_figures
 from transformer_anatomy.instruments.health.observer import Observer
-from transformer_anatomy.instruments.health.preserved import preserved
+from transformer_anatomy.instruments.health.preserved import preserved, repeatable
 from transformer_anatomy.instruments.health.report import HealthReport
 from transformer_anatomy.instruments.health.stacks import find_stacks
 from transformer_anatomy.instruments.health.steps import badly_updated
+from transformer_anatomy.instruments.health.worth import Worth
 from transformer_anatomy.instruments.updates import try_step
 
 
@@ -40,16 +42,21 @@ def examine(
     stacks = find_stacks(model)
     with torch.inference_mode(False), preserved(model):
         observer = Observer(model, stacks)
+        again = repeatable(model, loss)
         with torch.enable_grad():
             with observer:
                 value = loss(model)
             check_value(value, model)
+            seen = observer.seen
+            seen.reads.note([value], None)
             finite = math.isfinite(value.item())
             if finite:
-                value.backward()
+                with Worth(seen.sharp) if seen.sharp else nullcontext() as worth:
+                    value.backward()
+                seen.worth = worth.share if worth else seen.worth
         updates = try_step(model, optimizer) if optimizer is not None and finite else {}
-        figures = [[layer_figures(layer, observer.seen, value.item(), updates) for layer in stack] for stack in stacks]
-        findings = list(diagnose(model, stacks, figures, observer.seen, value.item()))
+        figures = [stack_figures(stack, seen, value.item(), updates) for stack in stacks]
+        findings = list(diagnose(model, stacks, figures, seen, value.item(), again))
         if updates and all(finding.fault != "non-finite" for finding in findings):
             findings += badly_updated(model, updates, optimizer)
     return HealthReport(value.item(), tuple(map(tuple, figures)), tuple(findings))

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from transformer_anatomy.instruments.health import thresholds as at
 from transformer_anatomy.instruments.health.figures import LayerFigures, below, is_inside
@@ -44,8 +45,11 @@ def exploding(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]
 
 
 def saturated(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
-    """The first layer, if its scores are so far apart as only their scale makes them, or the sharpest, at any rate."""
-    attending = [(layer, _spread(layer, seen)) for layer in stack if layer.entropy is not None]
+    """The first layer, if its scores are so far apart as only their scale makes them, or the sharpest, at any rate.
+
+    Attention that has learned to be sharp is no fault: its choices lower the loss.
+    """
+    attending = [(layer, _spread(layer, seen)) for layer in stack if layer.entropy is not None and _lost(layer, seen)]
     if not attending:
         return
     first, sharpest = attending[0], min(attending, key=lambda pair: pair[0].entropy)
@@ -66,19 +70,30 @@ def _spread(layer: LayerFigures, seen: Observation) -> float:
     )
 
 
-def dead(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
-    """Layers most of whose ReLU neurons fire for no token."""
-    for layer in stack:
-        n_tokens = min(below(seen.n_tokens, layer.path), default=0)
-        if layer.dead is not None and layer.dead >= at.DEAD_SHARE and n_tokens >= at.DEAD_MIN_TOKENS:
-            share = f"{percent_text(layer.dead)} of its ReLU neurons fired for none of {n_tokens:,} tokens"
-            yield Finding("dead", layer.path, share)
+def _lost(layer: LayerFigures, seen: Observation) -> bool:
+    """Whether nothing shows that the choices of its attention lower the loss; a frozen layer has nothing to learn."""
+    shares = [seen.worth(path) for path in seen.maps if is_inside(path, layer.path)]
+    return layer.gradient is not None and not any((share or 0.0) > at.WORKING_SHARE for share in shares)
 
 
-def vanishing(stack: list[Layer], figures: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
+def dead(layers: set[str], seen: Observation) -> Iterator[Finding]:
+    """Layers, and activations outside layers, most of whose ReLU neurons fire for no token."""
+    places = dict.fromkeys((layer if layer in layers else place) for layer, place, _ in seen.fired)
+    for where in places:
+        keys = [key for key in seen.fired if where in key[:2] and (where in layers or key[0] not in layers)]
+        share = 1 - torch.cat([seen.fired[key] for key in keys]).float().mean().item()
+        n_tokens = min(seen.n_tokens[key] for key in keys)
+        if share >= at.DEAD_SHARE and n_tokens >= at.DEAD_MIN_TOKENS:
+            words = f"{percent_text(share)} of its ReLU neurons fired for none of {n_tokens:,} tokens"
+            yield Finding("dead", where, words)
+
+
+def vanishing(
+    model: nn.Module, stack: list[Layer], figures: list[LayerFigures], seen: Observation
+) -> Iterator[Finding]:
     """A first layer that hardly learns beside the last, or matrices that do beside the rest of their layer."""
     ratio = _layer_ratio(figures)
-    if ratio is not None and ratio < at.VANISHING_LAYER_RATIO:
+    if ratio is not None and ratio < at.VANISHING_LAYER_RATIO and not (ratio == 0 and _holds_gate(model)):
         times = f"{value_text(ratio)} times that of {figures[-1].path}"
         yield Finding("vanishing", figures[0].path, f"its gradient is only {times}")
     faint = {}
@@ -94,6 +109,11 @@ def vanishing(stack: list[Layer], figures: list[LayerFigures], seen: Observation
         least = min(faint, key=faint.get)
         many = f"; {len(faint)} matrices of the stack are so faint" if len(faint) > 1 else ""
         yield Finding("vanishing", least, f"its gradient is only {value_text(faint[least])} of that of its layer{many}")
+
+
+def _holds_gate(model: nn.Module) -> bool:
+    """Whether a weight starts at 0, as gates and last layers may: nothing passes back through it in the first step."""
+    return any(not p.any() for path, p in model.named_parameters() if not path.endswith("bias"))
 
 
 def _parts(matrix: Tensor) -> tuple[Tensor, ...]:

@@ -42,6 +42,9 @@ SATURATED_SPREAD = 4.0
 COPYING_ENTROPY = 0.05
 COPYING_SPREAD = 30.0
 
+# Of the queries of a sharp map, those that would lose by moving towards all keys alike. PROVISIONAL
+WORKING_SHARE = 0.7
+
 # Share of a layer's ReLU neurons that fire for no token of the batch ("dying ReLU", Lu et al. 2019). Measured: 0.56 and
 # less at 128 tokens, in 24 layers.
 DEAD_SHARE = 0.9
