@@ -90,13 +90,13 @@ class TestTorchLayers:
         ).findings[0]
         assert (first.fault, first.where) == ("masked-out", "encoder.layers.0.self_attn")
 
-    @pytest.mark.parametrize("rate", [0.0, 1e-10])
-    def test_a_step_too_small_to_show(self, rate):
+    @pytest.mark.parametrize(
+        ("rate", "why"), [(0.0, "its learning rate is 0"), (1e-10, "in float32 the step is too small to show")]
+    )
+    def test_a_step_too_small_to_show(self, rate, why):
         model = TorchModel()
         (finding,) = examine(model, prediction_loss(), optimizer=torch.optim.Adam(model.parameters(), lr=rate)).findings
-        assert finding.fault == "update-too-small" and finding.evidence.endswith(
-            "in float32 the step is too small to show"
-        )
+        assert finding.fault == "update-too-small" and finding.evidence.endswith(f"after one step: {why}")
 
     def test_a_layer_that_the_optimizer_does_not_hold(self):
         model = TorchModel()

@@ -28,7 +28,7 @@ class Observation:
         self.broken = BrokenOutputs()
         self.reads = Reads(model)
         self.ids = TokenIds()
-        self.worth: Callable[[str], float | None] = lambda path: None  # how many of its choices lower the loss
+        self.worth: Callable[[str], float | None] = lambda path: None  # of the choices of a sharp map: see worth.py
 
     def add_map(self, path: str, scores: Tensor, address: int) -> None:
         """A map of attention with its scores, and the address at which the way back will find it again."""

@@ -13,7 +13,7 @@ class Place:
         modules = dict(model.named_modules(remove_duplicate=False))
         own = {path: list(module.parameters(recurse=False)) for path, module in modules.items()}
         self._maps = {path for path, parameters in own.items() if any(p.dim() > 1 for p in parameters)}
-        self._attending = {path for path, module in modules.items() if "att" in type(module).__name__.lower()}
+        self._attending = {path for path, module in modules.items() if is_attention(module)}
         self._running = [""]
         self._before = ""
         self._made_by = ""
@@ -50,3 +50,8 @@ class Place:
     def attending(self) -> bool:
         """Whether a module runs that calls itself attention."""
         return any(path in self._attending for path in self._running)
+
+
+def is_attention(module: nn.Module) -> bool:
+    """Whether a module calls itself attention."""
+    return "att" in type(module).__name__.lower()

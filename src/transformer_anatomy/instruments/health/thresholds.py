@@ -42,8 +42,8 @@ SATURATED_SPREAD = 4.0
 COPYING_ENTROPY = 0.05
 COPYING_SPREAD = 30.0
 
-# Of the queries of a sharp map, those that would lose by moving towards all keys alike. PROVISIONAL
-WORKING_SHARE = 0.7
+# What the choices of sharp attention are worth, from -1 to 1 (see worth.py). PROVISIONAL
+WORKING_CHOICES = 0.25
 
 # Share of a layer's ReLU neurons that fire for no token of the batch ("dying ReLU", Lu et al. 2019). Measured: 0.56 and
 # less at 128 tokens, in 24 layers.

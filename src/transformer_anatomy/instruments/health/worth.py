@@ -14,15 +14,15 @@ class Worth(TorchDispatchMode):
     """Watches the pass backward through the maps that were sharp on the way forward.
 
     With weights A and their gradient g, a query that moves a little from its choice towards all keys alike changes the
-    loss in proportion to Σ (1/n − A) g. Where attention has been learned nearly every query loses by that; where the
-    choice means nothing, half of them gain.
+    loss in proportion to Σ (1/n − A) g. Where attention has been learned most of them lose by that; where the choice
+    means nothing, as many gain.
     """
 
     def __init__(self, sharp: dict[int, tuple[str, Tensor]]):
         """`sharp` holds, by the address of the weights or the queries, where they are and which keys may be seen."""
         super().__init__()
         self._sharp = sharp
-        self._losing: dict[str, list[Tensor]] = defaultdict(list)
+        self._losses: dict[str, list[Tensor]] = defaultdict(list)
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -38,14 +38,18 @@ class Worth(TorchDispatchMode):
                 weights = scores.softmax(dim=-1)
                 values = values.repeat_interleave(arriving.shape[1] // values.shape[1], dim=1)
                 gradient = arriving[..., rows, :] @ values.transpose(-2, -1)
-            self._losing[place].append(_losses(weights, gradient, visible))
+            self._losses[place].append(_losses(weights, gradient, visible))
         return operation(*args, **kwargs)
 
-    def share(self, place: str) -> float | None:
-        """The share of the queries at `place` whose choice lowers the loss, of those whose choice matters; or None."""
-        losses = torch.cat(self._losing[place]) if place in self._losing else torch.empty(0)
-        mattering = losses[losses != 0]
-        return (mattering > 0).float().mean().item() if mattering.numel() else None
+    def of(self, place: str) -> float | None:
+        """What the choices at `place` are worth: 1 if every query loses by moving away, 0 if as many gain.
+
+        Queries count by the root of what they lose or gain: neither the few that err nor the many that do not matter
+        decide alone. None where no gradient arrived.
+        """
+        losses = torch.cat(self._losses[place]) if place in self._losses else torch.zeros(1)
+        sizes = losses.abs().sqrt()
+        return (losses.sign() * sizes).sum().item() / sizes.sum().item() if losses.any() else None
 
 
 def _losses(weights: Tensor, gradient: Tensor, visible: Tensor) -> Tensor:
