@@ -33,7 +33,7 @@ FAULT_OF = {
     "exploding": ["EXPLODING_STREAM_GROWTH", "EXPLODING_LAYER_RATIO"],
     "vanishing": ["VANISHING_LAYER_RATIO", "VANISHING_MATRIX_RATIO"],
     "collapsed": ["COLLAPSED_DISTANCE"],
-    "saturated": ["SATURATED_ENTROPY", "SATURATED_SPREAD", "COPYING_ENTROPY", "COPYING_SPREAD"],
+    "saturated": ["SATURATED_ENTROPY", "SATURATED_SPREAD", "WORKING_CHOICES"],
     "dead": ["DEAD_SHARE"],
     "update-too-large": ["REPLACING_UPDATE", "UNLIKE_THE_OTHERS"],
 }
@@ -55,7 +55,10 @@ def measured(look: Look) -> Iterator[tuple[str, float]]:
                 yield "SATURATED_ENTROPY", map_.entropy
                 if map_.spread == map_.spread:
                     yield "SATURATED_SPREAD", map_.spread
-    yield from (("WORKING_CHOICES", worth) for path in look.seen.maps if (worth := look.seen.worth(path)) is not None)
+    for path, map_ in look.seen.maps.items():
+        worth = look.seen.worth(path)
+        if worth is not None and map_.entropy < at.SATURATED_ENTROPY and map_.spread > at.SATURATED_SPREAD:
+            yield "WORKING_CHOICES", worth
     ratios = sorted(update.ratio for path, update in look.updates.items() if path.endswith("weight"))
     if ratios:
         yield from (("REPLACING_UPDATE", ratios[-1]), ("UNLIKE_THE_OTHERS", ratios[-1] / ratios[len(ratios) // 2]))

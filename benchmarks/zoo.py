@@ -132,6 +132,8 @@ def perceptron(width: int, layers: int, activation: type) -> tuple[nn.Module, Lo
 HEALTHY = {
     **{f"ours, {norm}, {d}/{heads}, {layers} layers": partial(ours, norm, d, heads, layers, n)
        for norm in ("pre", "post") for d, heads, layers, n in ((48, 4, 3, 20), (160, 10, 8, 40), (96, 3, 14, 12))},
+    "ours, one head, pre": partial(ours, "pre", 64, 1, 2, 16),
+    "ours, one head, post": partial(ours, "post", 64, 1, 2, 16),
     "ours, causal pre, learned": partial(ours, "pre", 80, 5, 5, 33, causal=True, positions="learned"),
     "ours, causal post, 100 tokens": partial(ours, "post", 80, 2, 4, 100, causal=True, dropout=0.1),
     **{f"nn.TransformerEncoder, {'pre' if first else 'post'}, {d}/{heads}, {layers} layers":

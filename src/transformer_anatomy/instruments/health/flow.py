@@ -1,5 +1,6 @@
 """What happens to a stream on its way through one layer."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -50,7 +51,10 @@ def size(stream: Tensor) -> float | None:
     if not stream.numel():
         return None
     wide = torch.promote_types(stream.dtype, torch.float32)
-    return torch.linalg.vector_norm(stream, dtype=wide).item() / stream.numel() ** 0.5
+    length = torch.linalg.vector_norm(stream, dtype=wide).item()
+    if math.isinf(length):  # the squares of large numbers overflow
+        length = torch.linalg.vector_norm(stream, dtype=widest_dtype(stream.device)).item()
+    return length / stream.numel() ** 0.5
 
 
 def similarity(stream: Tensor, layer: nn.Module, *, batch_first: bool) -> float | None:

@@ -45,7 +45,7 @@ def looked(
                 value = loss(model)
             check_value(value, model)
             seen, number = observer.seen, value.item()
-            seen.reads.note([value], None)
+            seen.value = value.detach()
             finite = math.isfinite(number)
             if finite:
                 with Worth(seen.sharp) if seen.sharp else nullcontext() as worth:

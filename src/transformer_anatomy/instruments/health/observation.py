@@ -5,10 +5,10 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from transformer_anatomy.instruments.health.broken import BrokenOutputs
+from transformer_anatomy.instruments.health.dependence import Dependence
 from transformer_anatomy.instruments.health.flow import Flow
 from transformer_anatomy.instruments.health.maps import N_QUERIES, MapFigures, map_figures, some_rows, visible
 from transformer_anatomy.instruments.health.place import Place
-from transformer_anatomy.instruments.health.reads import Reads
 from transformer_anatomy.instruments.health.thresholds import SATURATED_ENTROPY
 from transformer_anatomy.instruments.health.tokens import OnlyToken, TokenIds
 from transformer_anatomy.instruments.nested import tensors_of
@@ -26,7 +26,9 @@ class Observation:
         self.n_tokens: dict[tuple[str, str, str], int] = {}  # how many tokens those neurons saw
         self.normed: set[str] = set()  # who ran a norm, by layer or place
         self.broken = BrokenOutputs()
-        self.reads = Reads(model)
+        self.ran: set[str] = set()
+        self.dependence = Dependence(model)
+        self.value: Tensor | None = None  # the loss
         self.ids = TokenIds()
         self.worth: Callable[[str], float | None] = lambda path: None  # of the choices of a sharp map: see worth.py
 

@@ -56,7 +56,7 @@ class Observer(TorchDispatchMode):
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         output = operation(*args, **kwargs)
-        self.seen.reads.note(args, output)
+        self.seen.dependence.note(args, kwargs, output)
         if (look := LOOKS.get(operation)) is not None:
             look(self, operation, args, kwargs, output)
         return output
@@ -113,6 +113,7 @@ class Observer(TorchDispatchMode):
 
     def _enter(self, path: str, module: nn.Module, args: tuple, kwargs: dict) -> None:
         self.place.enter(path)
+        self.seen.ran.add(path)
         if path in self.place.layers and path not in self.seen.flows:
             with _disable_current_modes():  # what is measured here is no part of the model
                 alike = self._alike(module) if path in self.entrances else None
@@ -123,7 +124,6 @@ class Observer(TorchDispatchMode):
         with _disable_current_modes():
             if path in self.place.layers:
                 self.seen.flows[path].leave(first_tensor(output), self._alike(module))
-            self.seen.reads.returned(path, output)
             first = next(tensors_of(output), None)
             if first is None or not self._is_checked(first):
                 self.seen.broken.look(path, (args, kwargs), output)

@@ -15,7 +15,7 @@ NAMED = 3  # the others are counted
 def cut_off(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> Iterator[Finding]:
     """What was meant to learn and got no gradient, by the outermost module that holds nothing else.
 
-    Its parameters were used, and what it returned was read by something else, or it stands in a layer that learns.
+    The loss depends on its parameters all the same, or they were used in a layer that learns.
     """
     for path, n, why in _silent(model, stacks, seen):
         if not why:
@@ -25,7 +25,7 @@ def cut_off(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> I
 def bystanders(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> Iterator[str]:
     """In words, what took no part in this loss, which may be meant.
 
-    It did not run, as an expert without tokens, or ran for nobody, as the pooler of a model whose states are read.
+    It did not run, as an expert without tokens, or ran in vain, as the pooler of a model whose states are read.
     """
     by_reason: dict[str, list[str]] = {}
     for path, _, why in _silent(model, stacks, seen):
@@ -43,16 +43,16 @@ def _silent(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> I
     learning = [path for path, module in layers if any(p.grad is not None for p in module.parameters())]
     reported: list[str] = []
     for path, place in (*model.named_modules(), *model.named_parameters()) if quiet else ():
-        alone = isinstance(place, nn.Parameter)
-        mine = [place] if alone else [p for p in place.parameters() if p.requires_grad]
+        mine = [place] if isinstance(place, nn.Parameter) else [p for p in place.parameters() if p.requires_grad]
         if not mine or any(id(p) not in quiet for p in mine) or any(is_inside(path, outer) for outer in reported):
             continue
         reported.append(path)
-        owner = path.rpartition(".")[0] if alone else path
-        used = any(quiet[id(p)] in seen.reads for p in mine)
-        wanted = owner in seen.reads or owner not in seen.reads.ran or any(is_inside(path, layer) for layer in learning)
+        paths = [quiet[id(p)] for p in mine]
+        used = any(map(seen.dependence.used, paths))
+        meant = any(seen.dependence.reaches(seen.value, of_mine) for of_mine in paths)
+        meant |= any(is_inside(path, layer) for layer in learning)
         n = f"its {len(mine)} {'parameter' if len(mine) == 1 else 'parameters'}"
         why = (
-            "" if used and wanted else "nothing read what it returned" if used else "it was not used on the way forward"
+            "" if used and meant else "what it computed went nowhere" if used else "it was not used on the way forward"
         )
         yield path, n, why

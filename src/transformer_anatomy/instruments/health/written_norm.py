@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from transformer_anatomy.instruments.health import operations as ops
-from transformer_anatomy.instruments.health.reads import address
+from transformer_anatomy.instruments.health.dependence import address
 
 
 class WrittenNorms:
