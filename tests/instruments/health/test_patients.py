@@ -66,6 +66,24 @@ def test_zeros_are_gates_and_not_faint_signals():
     assert examine(model, loss).healthy
 
 
+@pytest.mark.parametrize("which", ["the head", "the last layer of a perceptron"])
+def test_a_last_layer_that_starts_at_0_is_a_gate(which):
+    if which == "the head":
+        model, loss, _ = HEALTHY["post-norm"]()
+        torch.nn.init.zeros_(model.head.weight)
+    else:
+        model, loss, _ = HEALTHY["perceptron"]()
+        torch.nn.init.zeros_(model[-1].weight)
+    assert examine(model, loss).healthy
+
+
+def test_a_gradient_of_exactly_0_without_a_gate_has_vanished():
+    model, loss, _ = HEALTHY["perceptron"]()
+    for layer in model[:-1:2]:
+        layer.weight.data.mul_(1e-12)
+    assert "vanishing" in [finding.fault for finding in examine(model, loss).findings]
+
+
 class TestTorchLayers:
     """The same faults in `nn.TransformerEncoder`, which packs queries, keys and values into one matrix."""
 

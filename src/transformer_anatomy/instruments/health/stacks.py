@@ -17,10 +17,12 @@ def find_stacks(model: nn.Module) -> list[list[Layer]]:
 
     A stack is a `ModuleList` or `Sequential` with at least two children of the same kind that hold parameters: of one
     class, or containers of the same classes. What repeats inside a layer (heads, experts) is part of that layer. Single
-    modules side by side, such as linear maps, are layers where nothing larger repeats beside them. A module that stands
+    modules side by side, such as linear maps, are layers where nothing larger repeats. A module that stands
     twice in a container is listed twice.
     """
-    return _stacks_in(model, "")
+    stacks = _stacks_in(model, "")
+    blocks = [stack for stack in stacks if any(layer.module._modules for layer in stack)]
+    return blocks or stacks
 
 
 def _stacks_in(module: nn.Module, path: str) -> list[list[Layer]]:

@@ -36,7 +36,10 @@ def non_finite(model: nn.Module, seen: Observation, loss: float, compute: Callab
     elif gradients:
         many = f"; so do those of {len(gradients) - 1} more parameters" if len(gradients) > 1 else ""
         known = f"the gradient of {gradients[0]} holds NaN or ∞, though the loss is finite{many}"
-        origin = first_broken_gradient(model, compute)
+        try:
+            origin = first_broken_gradient(model, compute)
+        except Exception:  # a loss may be one that can be computed only once
+            origin = None
         if origin is None:
             yield Finding("non-finite", gradients[0], known)
         elif origin.made_here:

@@ -41,7 +41,10 @@ class TokenIds:
         if not fitting:
             return None
         self._judged.add(n_key)
-        shown = visible(scores).reshape(len(fitting[0]), -1, n_key).any(dim=1)
+        rows = visible(scores).reshape(len(fitting[0]), -1, n_key)
+        # A query that sees every key hides none; ours lets one that may see nothing see all, and erases what it read.
+        hiding = ~rows.all(dim=-1, keepdim=True)
+        shown = (rows & hiding).any(dim=1) | ~hiding.any(dim=1)
         n_visible = int(shown.sum())
         if n_visible == shown.numel() or int(shown.any(dim=0).sum()) < 2:
             return None
