@@ -79,8 +79,10 @@ def healthy(n_steps: int) -> Iterator[tuple[str, Look]]:
     for name, make in HEALTHY.items():
         model, loss = make()
         optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-        for first, last in ((0, 0), (0, n_steps // 4), (n_steps // 4, n_steps)):
+        first = 0
+        for last in sorted({0, n_steps // 4, n_steps}):
             train(model, loss, optimizer, first, last)
+            first = last
             with looked(model, loss, [optimizer]) as look:
                 yield f"{name}, step {last}", look
 
