@@ -112,7 +112,7 @@ def main() -> int:
     def note(kind: str, name: str, look: Look, faults: list[str]) -> None:
         extremes: dict[str, float] = {}
         for threshold, value in measured(look):
-            worse = max if threshold in ABOVE else min
+            worse = max if threshold in ABOVE or (threshold, kind) == ("WORKING_CHOICES", "sick") else min
             extremes[threshold] = worse(extremes.get(threshold, value), value)
         for threshold, value in extremes.items():
             above, line = threshold in ABOVE, getattr(at, threshold)

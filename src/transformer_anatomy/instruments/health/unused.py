@@ -52,7 +52,5 @@ def _silent(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> I
         meant = any(seen.dependence.reaches(seen.value, of_mine) for of_mine in paths)
         meant |= any(is_inside(path, layer) for layer in learning)
         n = f"its {len(mine)} {'parameter' if len(mine) == 1 else 'parameters'}"
-        why = (
-            "" if used and meant else "what it computed went nowhere" if used else "it was not used on the way forward"
-        )
-        yield path, n, why
+        why = "what it computed went nowhere" if used else "it was not used on the way forward"
+        yield path, n, "" if used and meant else why
