@@ -26,7 +26,7 @@ VANISHING_LAYER_RATIO = 1e-3
 # times too small, get 2.5e-7 and less.
 VANISHING_MATRIX_RATIO = 5e-6
 
-# 1 - mean cosine between different tokens of a sample. Healthy: 6.6e-5, in 14 post-norm layers. Sick: 6e-14 in twelve and
+# 1 - mean cosine between different tokens of a sample. Healthy: 6.6e-5, in 14 post-norm layers. Sick: 6e-14 in 12 and
 # 1e-9 within three layers without residual connections (Dong, Cordonnier and Loukas 2021); 3e-6 and less in 8 and 14
 # post-norm layers that were trained at 1e-3 without warm-up and learned nothing. The 2e-7 of 24 post-norm layers at
 # their start is no false alarm: asked to copy their input, they did not begin to in 500 steps of Adam with a warm-up of
