@@ -39,6 +39,6 @@ def notes_on(look: Look) -> Iterator[str]:
     yield from bystanders(look.model, look.stacks, seen)
     if resting := waiting(look.model, look.optimizers):
         yield f"the learning rate of {len(resting)} parameters is 0 at this step of its schedule; try a later one"
-    unseen = [path for path in sorted(seen.ran) if is_attention(look.model.get_submodule(path))]
-    if unseen and not seen.maps:
-        yield f"the attention of {unseen[0]} was not seen, so saturated and masked-out were not judged"
+    attending = (path for path in sorted(seen.ran) if is_attention(look.model.get_submodule(path)))
+    if not seen.maps and (unseen := next(attending, None)) is not None:
+        yield f"the attention of {unseen or 'the model'} was not seen, so saturated and masked-out were not judged"

@@ -11,8 +11,8 @@ class Place:
     def __init__(self, model: nn.Module, stacks: list[list[Layer]]):
         self.layers = {layer.path for stack in stacks for layer in stack}
         modules = dict(model.named_modules(remove_duplicate=False))
-        own = {path: list(module.parameters(recurse=False)) for path, module in modules.items()}
-        self._maps = {path for path, parameters in own.items() if any(p.dim() > 1 for p in parameters)}
+        own = {path: module._parameters.values() for path, module in modules.items()}
+        self._maps = {path for path, held in own.items() if any(p is not None and p.dim() > 1 for p in held)}
         self._attending = {path for path, module in modules.items() if is_attention(module)}
         self._running = [""]
         self._before = ""

@@ -19,7 +19,7 @@ def cut_off(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> I
     """
     for path, n, why in _silent(model, stacks, seen):
         if not why:
-            yield Finding("unused", path, f"no gradient arrived at {n}, though they were used on the way forward")
+            yield Finding("unused", path, f"no gradient arrived at {n}, though the loss depends on what they did")
 
 
 def bystanders(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> Iterator[str]:
@@ -39,10 +39,12 @@ def bystanders(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -
 def _silent(model: nn.Module, stacks: list[list[Layer]], seen: Observation) -> Iterator[tuple[str, str, str]]:
     """What got no gradient: its path, how many parameters it holds, and the reason if that is no fault."""
     quiet = {id(p): path for path, p in model.named_parameters() if p.requires_grad and p.grad is None}
+    if not quiet:
+        return
     layers = [layer for stack in stacks for layer in stack]
     learning = [path for path, module in layers if any(p.grad is not None for p in module.parameters())]
     reported: list[str] = []
-    for path, place in (*model.named_modules(), *model.named_parameters()) if quiet else ():
+    for path, place in (*model.named_modules(), *model.named_parameters()):
         mine = [place] if isinstance(place, nn.Parameter) else [p for p in place.parameters() if p.requires_grad]
         if not mine or any(id(p) not in quiet for p in mine) or any(is_inside(path, outer) for outer in reported):
             continue
