@@ -27,9 +27,11 @@ def examine(
     random state.
 
     Layers are found where a container repeats a class of modules. Attention is seen that runs through PyTorch's softmax
-    or `F.scaled_dot_product_attention`; a kernel from elsewhere leaves no entropy. Dead neurons are those of ReLU.
-    What follows from another fault is a finding, too, further down. What may be meant is a note: a part that took no
-    part in the loss.
+    or `F.scaled_dot_product_attention`; a kernel from elsewhere leaves no entropy. It is called too sharp in the first
+    layer, or where it copies single keys, and only if that does not lower the loss. A mask of the opposite polarity
+    shows where some sample has no padding, or where the model looks up token ids `(batch, position)`. Dead neurons are
+    those of ReLU. What follows from another fault is a finding, too, further down. What may be meant is a note: a part
+    that took no part in the loss.
 
     Raises `TypeError` for what is no module, no function, or no scalar loss; `ValueError` for a loss without gradient
     or with a backward of its own, for a model that is compiled, scripted or without numbers (lazy, meta), and for an

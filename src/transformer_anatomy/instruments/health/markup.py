@@ -51,7 +51,8 @@ def _stack_table(stack: tuple[LayerFigures, ...]) -> str:
         f'<tr><th scope="row">{_code(path)}</th>' + "".join(f"<td>{figure}</td>" for figure in figures) + "</tr>"
         for path, *figures in rows
     )
-    caption = f"<caption>Layers of {_code(stack_path(stack))}</caption>"
+    where = stack_path(stack)
+    caption = f"<caption>Layers of {escape(where) if where == 'the model' else _code(where)}</caption>"
     return f'<table class="figures">{caption}{_heads(head)}<tbody>{body}</tbody></table>'
 
 

@@ -41,7 +41,7 @@ def _saturated(attending: list[tuple[str, float, float]]) -> Iterator[Finding]:
     path, entropy, spread = sharpest
     share = f"the entropy of its attention is {percent_text(entropy)} of that of uniform attention"
     wide = f"the quartiles of a query's scores lie {value_text(spread)} apart, at the start 1 to 2 are usual"
-    yield Finding("saturated", path, f"most of a query's weight is on few keys, to no use: {share}; {wide}")
+    yield Finding("saturated", path, f"most of a query's weight is on few keys: {share}; {wide}")
 
 
 def sharpness(path: str, seen: Observation) -> tuple[float, float]:
