@@ -65,17 +65,17 @@ class Observer(TorchDispatchMode):
         if args[1] in (-1, output.dim() - 1) and (output.dim() == 4 or (output.dim() == 3 and self.place.attending)):
             self.seen.add_map(self.place.module, args[0], output.data_ptr())
 
-    def _fused(self, operation, args: tuple, kwargs: dict, output: tuple) -> None:
+    def _fused(self, operation, args: tuple, kwargs: dict, output: object) -> None:
         given = ops.arguments(operation, args, kwargs)
         self.seen.add_map(self.place.module, fused_scores(given), given["query"].data_ptr())
 
-    def _embedding(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
+    def _embedding(self, operation, args: tuple, kwargs: dict, output: object) -> None:
         self.seen.ids.add(args[1])
 
-    def _product(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
+    def _product(self, operation, args: tuple, kwargs: dict, output: object) -> None:
         self._channels = -1
 
-    def _convolution(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
+    def _convolution(self, operation, args: tuple, kwargs: dict, output: object) -> None:
         self._channels = 1
 
     def _relu(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
@@ -83,10 +83,10 @@ class Observer(TorchDispatchMode):
             axis = self._channels if output.dim() > 2 else -1
             self.seen.add_neurons(self.place, output.movedim(axis, -1))
 
-    def _norm(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
+    def _norm(self, operation, args: tuple, kwargs: dict, output: object) -> None:
         self.seen.normed.add(self.place.layer)
 
-    def _written(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
+    def _written(self, operation, args: tuple, kwargs: dict, output: object) -> None:
         normalized = self._norms.normalizes(operation, args, output)
         if normalized is not None:
             flow = self.seen.flows.get(self.place.layer)
