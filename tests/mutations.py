@@ -766,6 +766,86 @@ MUTATIONS = {
             "model/test_pretrained.py::test_weights_that_are_not_the_published_ones_are_refused[another]",
         ),
     ],
+    "instruments/health/broken.py": [
+        Mutation(
+            "a mask is to blame for what another module made",
+            '(broken for broken in self.all if broken.holds != "−∞" and not broken.given_too)',
+            "(broken for broken in self.all)",
+            "test_a_mask_made_first_is_not_to_blame",
+        ),
+    ],
+    "instruments/health/flow.py": [
+        Mutation(
+            "what stands between two layers is left out of the growth",
+            "goes_on = following is not None and",
+            "goes_on = False and",
+            "instruments/health/test_place.py::test_the_growth_of_a_perceptron_includes_its_activation",
+        ),
+    ],
+    "instruments/health/place.py": [
+        Mutation(
+            "an activation between layers belongs to none of them",
+            "else self._before or self.module",
+            "else self.module",
+            "test_neurons_belong_to_the_layer_that_made_them",
+        ),
+    ],
+    "instruments/health/signals.py": [
+        Mutation(
+            "a last layer that starts at 0 lets the gradient vanish",
+            " and not (ratio == 0 and _holds_gate(model))",
+            "",
+            "instruments/health/test_patients.py::test_a_last_layer_that_starts_at_0_is_a_gate",
+        ),
+    ],
+    "instruments/health/stacks.py": [
+        Mutation(
+            "a classifier's maps are layers beside the blocks",
+            "return blocks or stacks",
+            "return stacks",
+            "test_a_classifier_beside_blocks_is_no_layer_though_both_are_containers",
+        ),
+    ],
+    "instruments/health/steps.py": [
+        Mutation(
+            "the last of several optimisers decides",
+            "if path not in together or update.ratio > together[path].ratio:",
+            "if True:",
+            "test_several_optimizers_step_together",
+        ),
+    ],
+    "instruments/health/tokens.py": [
+        Mutation(
+            "a first token that all look at is an inverted mask",
+            "int(shown.any(dim=0).sum()) < 2",
+            "int(shown.any(dim=0).sum()) < 1",
+            "test_a_token_that_all_look_at_is_no_inverted_mask",
+        ),
+    ],
+    "instruments/health/unused.py": [
+        Mutation(
+            "what went nowhere was cut off",
+            'yield path, n, "" if used and meant else why',
+            'yield path, n, "" if used else why',
+            "test_what_ran_for_nobody_and_what_nothing_called_are_noted",
+        ),
+    ],
+    "instruments/health/worth.py": [
+        Mutation(
+            "a choice is worth what the loss loses by it",
+            "return (alike - (weights * gradient).sum(dim=-1))[n > 1]",
+            "return ((weights * gradient).sum(dim=-1) - alike)[n > 1]",
+            "test_a_right_choice_is_worth_1_and_a_wrong_one_less_than_nothing",
+        ),
+    ],
+    "instruments/health/written_norm.py": [
+        Mutation(
+            "any root is a norm",
+            "if address(args[0]) in self._statistics and (len",
+            "if (len",
+            "test_a_root_is_no_norm",
+        ),
+    ],
     "instruments/layer_gradients.py": [
         Mutation(
             "the last layer is divided by the first",

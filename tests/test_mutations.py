@@ -36,7 +36,7 @@ def cases():
 
 def path_of(file: str, name: str) -> str:
     """The test called `name`, which stands in the file that mirrors the source `file` unless it says where."""
-    room, source = file.split("/")
+    room, _, source = file.rpartition("/")
     return name if "/" in name else f"{room}/test_{source}::{name}"
 
 

@@ -42,6 +42,8 @@ _HOMES = {
     "softmax_jacobian": "instruments.attention",
     "examine": "instruments.health",
     "HealthReport": "instruments.health.report",
+    "Finding": "instruments.health.finding",
+    "LayerFigures": "instruments.health.figures",
     "update_ratios": "instruments.updates",
     "layer_gradients": "instruments.layer_gradients",
     "StackGradients": "instruments.layer_gradients",

@@ -2,9 +2,11 @@
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, MutableMapping
 
 from torch import Tensor
+
+from transformer_anatomy.instruments.nested import tensors_of
 
 Batch = object  # whatever the loss understands: a tensor, or tuples, lists, dicts and dataclasses of them
 
@@ -18,21 +20,6 @@ class Whole:
     """
 
     tensor: Tensor
-
-
-def tensors_of(batch: Batch) -> Iterator[Tensor]:
-    """The tensors of `batch`, in order."""
-    if isinstance(batch, Tensor):
-        yield batch
-    elif isinstance(batch, MutableMapping):
-        for part in batch.values():
-            yield from tensors_of(part)
-    elif isinstance(batch, tuple | list):
-        for part in batch:
-            yield from tensors_of(part)
-    elif _is_record(batch):
-        for field in dataclasses.fields(batch):
-            yield from tensors_of(getattr(batch, field.name))
 
 
 def map_tensors(

@@ -57,5 +57,5 @@ def test_an_optimizer_is_one_of_the_model():
     stranger = torch.optim.SGD(copy.deepcopy(model).parameters(), lr=0.1)
     with pytest.raises(ValueError, match=r"it holds none: make it from model\.parameters\(\)"):
         examine(model, lambda model: model(x).mean(), optimizer=stranger)
-    with pytest.raises(TypeError, match=r"optimizer must be a torch\.optim\.Optimizer, got float"):
+    with pytest.raises(TypeError, match=r"optimizer must be a torch\.optim\.Optimizer or several.*got float"):
         examine(model, lambda model: model(x).mean(), optimizer=0.1)

@@ -105,7 +105,8 @@ def test_a_model_without_repeated_layers_is_examined_as_a_whole():
     model, x = nn.Linear(4, 1), torch.randn(8, 4)
     report = examine(model, lambda model: model(x).square().mean())
     assert report.stacks == () and report.healthy
-    assert report.verdict == "No repeated layers found; all but the figures by layer: nothing wrong found."
+    judged = "No repeated layers found, so vanishing, exploding and collapsed were not judged; all else"
+    assert report.verdict == f"{judged}: nothing wrong found."
     model.weight.data[0, 0] = math.inf
     assert [(f.fault, f.where) for f in examine(model, lambda m: m(x).mean()).findings] == [("non-finite", "weight")]
 

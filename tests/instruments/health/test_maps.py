@@ -44,8 +44,10 @@ def test_fused_attention_has_the_scores_of_the_formula(causal):
     bias = torch.randn(2, 1, 6, 6)
     expected = attention_scores(queries, keys.repeat_interleave(2, dim=1)) + bias
     expected = expected.masked_fill(~causal_mask(6), -math.inf) if causal else expected
-    torch.testing.assert_close(fused_scores(queries, keys, bias, causal, None), expected)
-    assert fused_scores(queries, keys, bias > 0, False, 1.0).isinf().float().mean() == pytest.approx(0.5, abs=0.2)
+    given = {"query": queries, "key": keys, "attn_mask": bias, "is_causal": causal}
+    torch.testing.assert_close(fused_scores(given), expected)
+    given |= {"attn_mask": bias > 0, "is_causal": False, "scale": 1.0}
+    assert fused_scores(given).isinf().float().mean() == pytest.approx(0.5, abs=0.2)
 
 
 def test_every_way_to_attend_is_seen_alike():

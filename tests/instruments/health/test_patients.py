@@ -66,6 +66,24 @@ def test_zeros_are_gates_and_not_faint_signals():
     assert examine(model, loss).healthy
 
 
+@pytest.mark.parametrize("which", ["the head", "the last layer of a perceptron"])
+def test_a_last_layer_that_starts_at_0_is_a_gate(which):
+    if which == "the head":
+        model, loss, _ = HEALTHY["post-norm"]()
+        torch.nn.init.zeros_(model.head.weight)
+    else:
+        model, loss, _ = HEALTHY["perceptron"]()
+        torch.nn.init.zeros_(model[-1].weight)
+    assert examine(model, loss).healthy
+
+
+def test_a_gradient_of_exactly_0_without_a_gate_has_vanished():
+    model, loss, _ = HEALTHY["perceptron"]()
+    for layer in model[:-1:2]:
+        layer.weight.data.mul_(1e-12)
+    assert "vanishing" in [finding.fault for finding in examine(model, loss).findings]
+
+
 class TestTorchLayers:
     """The same faults in `nn.TransformerEncoder`, which packs queries, keys and values into one matrix."""
 
@@ -90,13 +108,13 @@ class TestTorchLayers:
         ).findings[0]
         assert (first.fault, first.where) == ("masked-out", "encoder.layers.0.self_attn")
 
-    @pytest.mark.parametrize("rate", [0.0, 1e-10])
-    def test_a_step_too_small_to_show(self, rate):
+    @pytest.mark.parametrize(
+        ("rate", "why"), [(0.0, "its learning rate is 0"), (1e-10, "in float32 the step is too small to show")]
+    )
+    def test_a_step_too_small_to_show(self, rate, why):
         model = TorchModel()
         (finding,) = examine(model, prediction_loss(), optimizer=torch.optim.Adam(model.parameters(), lr=rate)).findings
-        assert finding.fault == "update-too-small" and finding.evidence.endswith(
-            "in float32 the step is too small to show"
-        )
+        assert finding.fault == "update-too-small" and finding.evidence.endswith(f"after one step: {why}")
 
     def test_a_layer_that_the_optimizer_does_not_hold(self):
         model = TorchModel()

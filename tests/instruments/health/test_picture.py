@@ -1,6 +1,8 @@
 import math
 
 import pytest
+import torch
+from torch import nn
 
 from tests.instruments.health.models import LanguageModel, prediction_loss
 from transformer_anatomy import PATIENTS, HealthReport, examine
@@ -24,6 +26,15 @@ def test_it_shows_itself_in_both_themes_and_says_in_words_what_is_to_be_seen(hea
     markup = healthy.plot()._repr_html_()
     assert markup.count("only-light") - markup.count(".only-light") == 4
     assert "in encoder.layers.0 to " in markup and "<Sheet: Gradient norm" in repr(healthy.plot())
+
+
+def test_a_bare_stack_is_named_after_the_model(unchecked):
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model, x = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False), torch.randn(4, 6, 16)
+    report = examine(model, lambda model: model(x).square().mean())
+    assert "Layers of <code>the model</code>" not in report._repr_html_()
+    assert "<caption>Layers of the model</caption>" in report._repr_html_()
+    assert all("in the layers of the model, from" in picture.alt for picture in report.plot().pictures)
 
 
 def test_without_layers_there_is_nothing_to_draw():

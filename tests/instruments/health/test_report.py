@@ -125,3 +125,17 @@ def test_a_name_in_the_model_is_no_markup(unchecked):
     x = torch.randn(4, 4)
     markup = examine(model, lambda model: model(x).mean())._repr_html_()
     assert "<b>" not in markup and "&lt;b&gt;" in markup and "c&amp;d" in markup
+
+
+def test_attention_that_is_not_seen_is_noted(unchecked):
+    class LinearAttention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return x + self.inner(x) @ (x.transpose(1, 2) @ x)
+
+    model, x = nn.Sequential(LinearAttention(), LinearAttention()), torch.randn(4, 6, 8) / 10
+    (note,) = examine(model, lambda model: model(x).square().mean()).notes
+    assert note == "the attention of 0 was not seen, so saturated and masked-out were not judged"

@@ -51,3 +51,19 @@ def test_of_two_kinds_that_repeat_alike_the_first_are_the_layers():
     for _ in range(5):
         model = nn.Sequential(*(kind(4) for _ in range(3) for kind in (nn.LayerNorm, nn.BatchNorm1d)))
         assert paths(model) == [["0", "2", "4"]]
+
+
+def test_a_classifier_beside_blocks_is_no_layer_though_both_are_containers():
+    blocks = [nn.Sequential(nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU()) for _ in range(3)]
+    head = nn.Sequential(nn.Flatten(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+    assert paths(nn.Sequential(*blocks, head)) == [["0", "1", "2"]]
+    assert paths(nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(3)), head))[0] == [
+        "0",
+        "1",
+        "2",
+    ]
+
+
+def test_norms_are_no_layers_where_maps_repeat():
+    model = nn.Sequential(*(part for _ in range(3) for part in (nn.LayerNorm(4), nn.Linear(4, 4))), nn.LayerNorm(4))
+    assert paths(model) == [["1", "3", "5"]]

@@ -1,5 +1,7 @@
 """What `examine` refuses, in words."""
 
+import inspect
+
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
@@ -19,12 +21,25 @@ def check_arguments(model: object, loss: object, optimizer: object) -> None:
     for path, p in (*model.named_parameters(), *model.named_buffers()):
         if is_lazy(p) or p.is_meta:
             raise ValueError(f"model must hold numbers, its {path!r} has none yet: {'lazy' if is_lazy(p) else 'meta'}")
-    if optimizer is not None:
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise TypeError(f"optimizer must be a torch.optim.Optimizer, got {type(optimizer).__name__}")
-        mine = {id(p) for p in model.parameters()}
-        if not any(id(p) in mine for group in optimizer.param_groups for p in group["params"]):
+    mine = {id(p) for p in model.parameters()}
+    for one in as_optimizers(optimizer):
+        if not isinstance(one, torch.optim.Optimizer):
+            raise TypeError(f"optimizer must be a torch.optim.Optimizer or several in a list, got {type(one).__name__}")
+        if not any(id(p) in mine for group in one.param_groups for p in group["params"]):
             raise ValueError("optimizer must hold parameters of model, it holds none: make it from model.parameters()")
+        closure = inspect.signature(type(one).step).parameters.get("closure")
+        if closure is not None and closure.default is inspect.Parameter.empty:
+            kind = type(one).__name__
+            raise ValueError(
+                f"optimizer must step on one gradient, {kind} computes the loss several times: leave it out"
+            )
+
+
+def as_optimizers(optimizer: object) -> tuple[object, ...]:
+    """None, one optimiser or several as a tuple."""
+    if optimizer is None:
+        return ()
+    return tuple(optimizer) if isinstance(optimizer, list | tuple) else (optimizer,)
 
 
 def check_value(value: object, model: nn.Module) -> None:

@@ -23,7 +23,7 @@ class LayerFigures:
     | `relative_gradient` | gradient · ‖weights‖ / loss; None where the loss is not above 0 |
     | `similarity` | mean cosine between different tokens of a sample, in its output |
     | `size` | root mean square of its output |
-    | `growth` | that over the root mean square of its input, where it keeps the shape |
+    | `growth` | that over its input, where it keeps the shape; with the activation between it and the next layer |
     | `entropy` | of its attention, as a share of that of uniform attention |
     | `dead` | share of its ReLU neurons that fired for no token |
     | `update` | ‖ΔW‖/‖W‖ of one step in its matrix that moves most, if an optimiser was given |
@@ -40,12 +40,19 @@ class LayerFigures:
     update: float | None
 
 
-def layer_figures(layer: Layer, seen: Observation, loss: float, updates: dict[str, Update]) -> LayerFigures:
-    """The figures of one layer, after a pass forward and a pass backward."""
+def stack_figures(stack: list[Layer], seen: Observation, loss: float, updates: dict[str, Update]) -> list[LayerFigures]:
+    """The figures of the layers of a stack, after a pass forward and a pass backward."""
+    following = [seen.flows.get(layer.path) for layer in stack[1:]]
+    return [_figures(layer, after, seen, loss, updates) for layer, after in zip(stack, [*following, None], strict=True)]
+
+
+def _figures(
+    layer: Layer, following: Flow | None, seen: Observation, loss: float, updates: dict[str, Update]
+) -> LayerFigures:
     parameters = list(layer.module.parameters())
     gradient = norm(p.grad for p in parameters)
     entropies = [f.entropy for f in below(seen.maps, layer.path) if not math.isnan(f.entropy)]
-    fired = below(seen.fired, layer.path)
+    fired = [neurons for key, neurons in seen.fired.items() if key[0] == layer.path]
     flow = seen.flows.get(layer.path, Flow())
     return LayerFigures(
         path=layer.path,
@@ -53,7 +60,7 @@ def layer_figures(layer: Layer, seen: Observation, loss: float, updates: dict[st
         relative_gradient=gradient * norm(parameters) / loss if gradient is not None and loss > 0 else None,
         similarity=flow.similarity_out,
         size=flow.size_out,
-        growth=flow.growth,
+        growth=flow.growth(following),
         entropy=sum(entropies) / len(entropies) if entropies else None,
         dead=1 - torch.cat(fired).float().mean().item() if fired else None,
         update=max((update.ratio for update in below(updates, layer.path)), default=None),
@@ -61,8 +68,9 @@ def layer_figures(layer: Layer, seen: Observation, loss: float, updates: dict[st
 
 
 def stack_path(stack: Sequence[LayerFigures]) -> str:
-    """The container that holds the layers of a stack."""
-    return stack[0].path.rpartition(".")[0] or "the model"
+    """The container that holds the layers of a stack, or the model if that says no more."""
+    path = stack[0].path.rpartition(".")[0]
+    return "the model" if path in ("", "layers", "layer", "blocks") else path
 
 
 def below(by_path: dict[str, object], path: str) -> list:

@@ -9,7 +9,7 @@ HINTS = {
     "collapsed": "are the residual connections there? Without them attention averages all tokens into one",
     "saturated": "is the 1/√d_head scale there? Do query and key weights start too large?",
     "dead": "often a learning rate that was too high, or biases far below 0",
-    "unused": "often a detach(), a no_grad(), or a branch that the loss does not read",
+    "unused": "often a detach() or a no_grad(); meant, perhaps, if two parts of the model learn in turn",
     "shared": "often one layer put into a list several times, as in [layer] * 6; each needs its own copy",
     "masked-out": "often a mask of the opposite polarity, or a sample of length 0",
     "non-finite": "often a division by 0, a root or logarithm at 0, an overflow in half precision, or a broken input",

@@ -1,5 +1,6 @@
 """What happens to a stream on its way through one layer."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,12 +34,16 @@ class Flow:
         if stream is not None and self.shape_out is None:
             self.shape_out, self.size_out, self.similarity_out = tuple(stream.shape), size(stream), alike(stream)
 
-    @property
-    def growth(self) -> float | None:
-        """How many times as large the stream leaves, where it keeps its shape."""
+    def growth(self, following: "Flow | None" = None) -> float | None:
+        """How many times as large the stream is where the layer `following` begins, or else where it leaves.
+
+        What stands between two layers, such as an activation, is thereby part of the first. None where the stream does
+        not keep its shape.
+        """
         if self.shape_in != self.shape_out or not self.size_in or self.size_out is None:
             return None
-        return self.size_out / self.size_in
+        goes_on = following is not None and following.shape_in == self.shape_out and following.size_in is not None
+        return (following.size_in if goes_on else self.size_out) / self.size_in
 
 
 def size(stream: Tensor) -> float | None:
@@ -46,19 +51,25 @@ def size(stream: Tensor) -> float | None:
     if not stream.numel():
         return None
     wide = torch.promote_types(stream.dtype, torch.float32)
-    return torch.linalg.vector_norm(stream, dtype=wide).item() / stream.numel() ** 0.5
+    length = torch.linalg.vector_norm(stream, dtype=wide).item()
+    if math.isinf(length):  # the squares of large numbers overflow
+        length = torch.linalg.vector_norm(stream, dtype=widest_dtype(stream.device)).item()
+    return length / stream.numel() ** 0.5
 
 
 def similarity(stream: Tensor, layer: nn.Module, *, batch_first: bool) -> float | None:
     """Mean cosine between different tokens of a sample, over all samples; None for what is no stream of tokens.
 
-    A stream of tokens has three axes, and the weights of `layer` apply to the last: in a convolution they do not.
+    A stream of tokens has three axes, and the weights of `layer` apply to the last: in a convolution they apply to the
+    second, and where both might be the case nothing is told.
     """
     if stream.dim() != 3 or not stream.numel():
         return None
     tokens = stream if batch_first else stream.transpose(0, 1)
     n, width = tokens.shape[1:]
     if n < 2 or not any(p.dim() == 2 and width in p.shape for p in layer.parameters()):
+        return None
+    if any(isinstance(part, nn.Conv1d) and part.in_channels == n for part in layer.modules()):
         return None
     # The cosines of all pairs of unit vectors, and n ones besides, add up to the squared length of their sum.
     wide = widest_dtype(tokens.device)

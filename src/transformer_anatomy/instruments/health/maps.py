@@ -29,9 +29,11 @@ class MapFigures(NamedTuple):
 
 def map_figures(scores: Tensor) -> MapFigures:
     """The figures of scores `(batch, head, query, key)` or `(map, query, key)` with the mask written in."""
-    scores = scores[..., _some_rows(scores.shape[-2]), :].detach().float()
-    visible = ~(scores <= HIDDEN)  # NaN is not hidden
-    n_visible = visible.sum(dim=-1)
+    if scores.shape[-2] > N_QUERIES:
+        scores = scores[..., some_rows(scores.shape[-2]), :]
+    scores = scores.detach().float()
+    may_see = visible(scores)
+    n_visible = may_see.sum(dim=-1)
     if not n_visible.numel():
         return MapFigures(math.nan, math.nan, 0.0)
     blind = (n_visible == 0).float().flatten(start_dim=1).mean(dim=1).max().item()
@@ -41,32 +43,43 @@ def map_figures(scores: Tensor) -> MapFigures:
     weights = scores.softmax(dim=-1)
     entropy = (attention_entropy(weights.nan_to_num()) / n_visible.clamp(min=2).log())[choosing].mean().item()
     sharp = entropy < SATURATED_ENTROPY  # sorting takes longer than all the rest
-    return MapFigures(entropy, _spread(scores[choosing], visible[choosing]) if sharp else math.nan, blind)
+    return MapFigures(entropy, _spread(scores[choosing], may_see[choosing]) if sharp else math.nan, blind)
 
 
-def _spread(scores: Tensor, visible: Tensor) -> float:
+def visible(scores: Tensor) -> Tensor:
+    """Which keys a query may attend to, told from scores with the mask written in; NaN is not hidden."""
+    return ~(scores.detach() <= HIDDEN)
+
+
+def _spread(scores: Tensor, may_see: Tensor) -> float:
     """Between the quartiles of the visible scores of each row, the median over the rows."""
-    ordered = scores.masked_fill(~visible, math.inf).sort(dim=-1).values
-    last = visible.sum(dim=-1, keepdim=True) - 1
+    ordered = scores.masked_fill(~may_see, math.inf).sort(dim=-1).values
+    last = may_see.sum(dim=-1, keepdim=True) - 1
     low, high = (ordered.gather(-1, (last * share).round().long()) for share in (0.25, 0.75))
     return (high - low).median().item()
 
 
-def fused_scores(query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """The scores of the looked-at queries inside a fused attention, `(batch, head, query, key)`, mask written in."""
+def fused_scores(given: dict[str, object]) -> Tensor:
+    """The scores of the looked-at queries inside a fused attention, `(batch, head, query, key)`, mask written in.
+
+    `given` are the arguments of the operation by name.
+    """
+    query, key, scale = given["query"].detach(), given["key"].detach(), given.get("scale")
     n_query, n_key = query.shape[-2], key.shape[-2]
-    rows = _some_rows(n_query).to(query.device)
-    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    rows = some_rows(n_query).to(query.device)
     if key.shape[1] != query.shape[1]:  # several heads of queries share one of keys
         key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
-    scores = scale * query.detach()[..., rows, :].float() @ key.detach().float().transpose(-2, -1)
+    chosen = query if len(rows) == n_query else query[..., rows, :]
+    scores = (query.shape[-1] ** -0.5 if scale is None else scale) * chosen.float() @ key.float().transpose(-2, -1)
+    bias = given.get("attn_mask", given.get("attn_bias"))
     if bias is not None:
-        chosen = bias if bias.shape[-2] == 1 else bias[..., rows, :]
-        scores = scores.masked_fill(~chosen, -math.inf) if chosen.dtype == torch.bool else scores + chosen
-    if is_causal:
+        bias = bias if bias.shape[-2] == 1 or len(rows) == n_query else bias[..., rows, :]
+        scores = scores.masked_fill(~bias, -math.inf) if bias.dtype == torch.bool else scores + bias
+    if given.get("is_causal"):
         scores = scores.masked_fill(torch.arange(n_key, device=rows.device) > rows[:, None], -math.inf)
     return scores
 
 
-def _some_rows(n: int) -> Tensor:
+def some_rows(n: int) -> Tensor:
+    """The queries that are looked at, of `n`."""
     return torch.linspace(0, n - 1, min(n, N_QUERIES)).round().long() if n else torch.empty(0, dtype=torch.long)

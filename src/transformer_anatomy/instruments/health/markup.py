@@ -24,10 +24,13 @@ STYLE = (
 )
 
 
-def report_html(verdict: str, findings: Sequence[Finding], stacks: Sequence[tuple[LayerFigures, ...]]) -> str:
-    """The verdict, a table of the findings if there are any, and a table of figures for each stack."""
-    tables = "".join(_stack_table(stack) for stack in stacks)
-    return f'{STYLE}<div class="health"><p>{escape(verdict)}</p>{_findings_table(findings)}{tables}</div>'
+def report_html(
+    verdict: str, findings: Sequence[Finding], notes: Sequence[str], stacks: Sequence[tuple[LayerFigures, ...]]
+) -> str:
+    """The verdict, a table of the findings if there are any, the notes, and a table of figures for each stack."""
+    noted = "".join(f'<p class="hint">Note: {escape(note)}.</p>' for note in notes)
+    tables = _findings_table(findings) + noted + "".join(_stack_table(stack) for stack in stacks)
+    return f'{STYLE}<div class="health"><p>{escape(verdict)}</p>{tables}</div>'
 
 
 def _findings_table(findings: Sequence[Finding]) -> str:
@@ -48,7 +51,8 @@ def _stack_table(stack: tuple[LayerFigures, ...]) -> str:
         f'<tr><th scope="row">{_code(path)}</th>' + "".join(f"<td>{figure}</td>" for figure in figures) + "</tr>"
         for path, *figures in rows
     )
-    caption = f"<caption>Layers of {_code(stack_path(stack))}</caption>"
+    where = stack_path(stack)
+    caption = f"<caption>Layers of {escape(where) if where == 'the model' else _code(where)}</caption>"
     return f'<table class="figures">{caption}{_heads(head)}<tbody>{body}</tbody></table>'
 
 

@@ -9,9 +9,12 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from transformer_anatomy.instruments.health import operations as ops
 from transformer_anatomy.instruments.health.flow import Flow, similarity
-from transformer_anatomy.instruments.health.maps import MapFigures, fused_scores, map_figures
-from transformer_anatomy.instruments.health.observation import Observation, first_tensor, what_is_wrong
+from transformer_anatomy.instruments.health.maps import MapFigures, fused_scores
+from transformer_anatomy.instruments.health.observation import Observation, first_tensor
+from transformer_anatomy.instruments.health.place import Place
 from transformer_anatomy.instruments.health.stacks import Layer
+from transformer_anatomy.instruments.health.written_norm import WrittenNorms
+from transformer_anatomy.instruments.nested import tensors_of
 from transformer_anatomy.model.tap import Tap
 
 
@@ -25,11 +28,12 @@ class Observer(TorchDispatchMode):
     def __init__(self, model: nn.Module, stacks: list[list[Layer]]):
         super().__init__()
         self.model = model
-        self.layers = {layer.path for stack in stacks for layer in stack}
+        self.place = Place(model, stacks)
         self.entrances = {stack[0].path for stack in stacks}
         self.batch_first = all(getattr(module, "batch_first", True) for module in model.modules())
-        self.seen = Observation()
-        self._running = [""]
+        self.seen = Observation(model)
+        self._norms = WrittenNorms()
+        self._channels = -1  # the axis of the features that the last product or convolution made
         self._handles: list[torch.utils.hooks.RemovableHandle] = []
         self._checked: Tensor | None = None
 
@@ -50,22 +54,45 @@ class Observer(TorchDispatchMode):
             handle.remove()
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        output = operation(*args, **(kwargs or {}))
-        place = self._running[-1]
-        if operation in ops.SOFTMAX:
-            if args[1] in (-1, output.dim() - 1) and (output.dim() == 4 or (output.dim() == 3 and self._attending())):
-                self.seen.add_map(place, map_figures(args[0]))
-        elif operation in ops.RELU:
-            if output.dim() > 1 and output.numel():
-                self.seen.add_neurons(place, output)
-        elif operation in ops.FUSED_ATTENTION:
-            given = ops.arguments(operation, args, kwargs or {})
-            bias = given.get("attn_mask", given.get("attn_bias"))
-            scores = fused_scores(given["query"], given["key"], bias, given.get("is_causal", False), given.get("scale"))
-            self.seen.add_map(place, map_figures(scores))
-        elif operation in ops.NORM:
-            self.seen.normed.add(place)
+        kwargs = kwargs or {}
+        output = operation(*args, **kwargs)
+        self.seen.dependence.note(args, kwargs, output)
+        if (look := LOOKS.get(operation)) is not None:
+            look(self, operation, args, kwargs, output)
         return output
+
+    def _softmax(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
+        if args[1] in (-1, output.dim() - 1) and (output.dim() == 4 or (output.dim() == 3 and self.place.attending)):
+            self.seen.add_map(self.place.module, args[0], output.data_ptr())
+
+    def _fused(self, operation, args: tuple, kwargs: dict, output: object) -> None:
+        given = ops.arguments(operation, args, kwargs)
+        self.seen.add_map(self.place.module, fused_scores(given), given["query"].data_ptr())
+
+    def _embedding(self, operation, args: tuple, kwargs: dict, output: object) -> None:
+        self.seen.ids.add(args[1])
+
+    def _product(self, operation, args: tuple, kwargs: dict, output: object) -> None:
+        self._channels = -1
+
+    def _convolution(self, operation, args: tuple, kwargs: dict, output: object) -> None:
+        self._channels = 1
+
+    def _relu(self, operation, args: tuple, kwargs: dict, output: Tensor) -> None:
+        if output.dim() > 1 and output.numel():
+            axis = self._channels if output.dim() > 2 else -1
+            self.seen.add_neurons(self.place, output.movedim(axis, -1))
+
+    def _norm(self, operation, args: tuple, kwargs: dict, output: object) -> None:
+        self.seen.normed.add(self.place.layer)
+
+    def _written(self, operation, args: tuple, kwargs: dict, output: object) -> None:
+        normalized = self._norms.normalizes(operation, args, output)
+        if normalized is not None:
+            flow = self.seen.flows.get(self.place.layer)
+            # What splits the features of a stream among heads is a norm of queries or keys.
+            if flow is None or flow.shape_in is None or normalized.dim() <= len(flow.shape_in):
+                self.seen.normed.add(self.place.layer)
 
     def _is_checked(self, tensor: Tensor) -> bool:
         """Whether it is what the last module returned, as a container's output is that of its last layer."""
@@ -77,28 +104,38 @@ class Observer(TorchDispatchMode):
     def _alike(self, layer: nn.Module):
         return partial(similarity, layer=layer, batch_first=self.batch_first)
 
-    def _attending(self) -> bool:
-        return any("att" in type(self.model.get_submodule(path)).__name__.lower() for path in self._running)
-
     def _mixed(self, path: str, tap: Tap, inputs: tuple, mixed: Tensor) -> None:
         """Ours lets a query that may attend to nothing see everything inside the kernel and erases what it read."""
         with _disable_current_modes():
             blind = (mixed.detach() == 0).all(dim=-1).flatten(start_dim=1).float().mean(dim=1)
             if blind.numel():
-                self.seen.add_map(path, MapFigures(math.nan, math.nan, blind.max().item()))
+                self.seen.keep_map(path, MapFigures(math.nan, math.nan, blind.max().item()))
 
     def _enter(self, path: str, module: nn.Module, args: tuple, kwargs: dict) -> None:
-        self._running.append(path)
-        if path in self.layers and path not in self.seen.flows:
+        self.place.enter(path)
+        self.seen.ran.add(path)
+        if path in self.place.layers and path not in self.seen.flows:
             with _disable_current_modes():  # what is measured here is no part of the model
                 alike = self._alike(module) if path in self.entrances else None
                 self.seen.flows[path] = Flow.entering(first_tensor((args, kwargs)), alike)
 
     def _leave(self, path: str, module: nn.Module, args: tuple, kwargs: dict, output: object) -> None:
-        self._running.pop()
+        self.place.leave()
         with _disable_current_modes():
-            stream = first_tensor(output)
-            if path in self.layers:
-                self.seen.flows[path].leave(stream, self._alike(module))
-            if stream is not None and not self._is_checked(stream) and (wrong := what_is_wrong(stream)):
-                self.seen.add_non_finite(path, wrong, first_tensor((args, kwargs)))
+            if path in self.place.layers:
+                self.seen.flows[path].leave(first_tensor(output), self._alike(module))
+            first = next(tensors_of(output), None)
+            if first is None or not self._is_checked(first):
+                self.seen.broken.look(path, (args, kwargs), output)
+
+
+LOOKS = {
+    **dict.fromkeys(ops.SOFTMAX, Observer._softmax),
+    **dict.fromkeys(ops.FUSED_ATTENTION, Observer._fused),
+    **dict.fromkeys(ops.EMBEDDING, Observer._embedding),
+    **dict.fromkeys(ops.PRODUCT, Observer._product),
+    **dict.fromkeys(ops.CONVOLUTION, Observer._convolution),
+    **dict.fromkeys(ops.RELU, Observer._relu),
+    **dict.fromkeys(ops.NORM, Observer._norm),
+    **dict.fromkeys(ops.WRITTEN_NORM, Observer._written),
+}

@@ -11,11 +11,15 @@ from transformer_anatomy.instruments.health.table import layer_rows
 
 @dataclass(frozen=True)
 class HealthReport:
-    """The `loss`, the figures of each layer of each stack in `stacks`, and the `findings`, the likely cause first."""
+    """The `loss`, the figures of each layer of each stack in `stacks`, and the `findings`, the likely cause first.
+
+    `notes` say in words what may be as it should: what took no part in the loss, and what could not be judged.
+    """
 
     loss: float
     stacks: tuple[tuple[LayerFigures, ...], ...]
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def healthy(self) -> bool:
@@ -26,7 +30,8 @@ class HealthReport:
     def verdict(self) -> str:
         """The result in one or two sentences."""
         n_layers = sum(map(len, self.stacks))
-        looked_at = f"{n_layers} layers" if n_layers else "No repeated layers found; all but the figures by layer"
+        by_layer = "vanishing, exploding and collapsed were not judged"
+        looked_at = f"{n_layers} layers" if n_layers else f"No repeated layers found, so {by_layer}; all else"
         if self.healthy:
             return f"{looked_at}: nothing wrong found."
         first, *others = self.findings
@@ -48,6 +53,7 @@ class HealthReport:
             "loss": self.loss,
             "verdict": self.verdict,
             "findings": [asdict(finding) | {"hint": finding.hint} for finding in self.findings],
+            "notes": list(self.notes),
             "stacks": [[asdict(layer) for layer in stack] for stack in self.stacks],
         }
 
@@ -55,6 +61,7 @@ class HealthReport:
         lines = [self.verdict]
         for finding in self.findings:
             lines += ["", f"{finding.fault} at {finding.place}", f"    {finding.evidence}", f"    {finding.hint}"]
+        lines += ["", *(f"Note: {note}." for note in self.notes)] if self.notes else []
         for stack in self.stacks:
             table = layer_rows(stack)
             widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
@@ -67,4 +74,4 @@ class HealthReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return report_html(self.verdict, self.findings, self.stacks)
+        return report_html(self.verdict, self.findings, self.notes, self.stacks)

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from transformer_anatomy.instruments.health import thresholds as at
 from transformer_anatomy.instruments.health.figures import LayerFigures, below, is_inside
@@ -34,7 +35,7 @@ def exploding(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]
     normed = any(is_inside(place, layer.path) for layer in stack for place in seen.normed)
     if growth > at.EXPLODING_STREAM_GROWTH and not normed:
         evidence.append(f"no layer holds a norm, and the stream grows {value_text(growth)}-fold through the stack")
-    ratio = _layer_ratio(stack)
+    ratio = layer_ratio(stack)
     if ratio is not None and ratio > at.EXPLODING_LAYER_RATIO:
         times = f"{value_text(ratio)} times that of {stack[-1].path}"
         evidence.append(f"the gradient of {stack[0].path} is {times}")
@@ -43,57 +44,51 @@ def exploding(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]
         yield Finding("exploding", steepest.path, "; ".join(evidence))
 
 
-def saturated(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
-    """The first layer, if its scores are so far apart as only their scale makes them, or the sharpest, at any rate."""
-    attending = [(layer, _spread(layer, seen)) for layer in stack if layer.entropy is not None]
-    if not attending:
-        return
-    first, sharpest = attending[0], min(attending, key=lambda pair: pair[0].entropy)
-    copying = sharpest[0].entropy < at.COPYING_ENTROPY and sharpest[1] > at.COPYING_SPREAD
-    if first[0].entropy < at.SATURATED_ENTROPY and first[1] > at.SATURATED_SPREAD and not copying:
-        sharpest = first
-    elif not copying:
-        return
-    layer, spread = sharpest
-    share = f"the entropy of its attention is {percent_text(layer.entropy)} of that of uniform attention"
-    wide = f"the quartiles of a query's scores lie {value_text(spread)} apart, at the start 1 to 2 are usual"
-    yield Finding("saturated", layer.path, f"most of a query's weight is on few keys: {share}; {wide}")
+def dead(layers: set[str], seen: Observation) -> Iterator[Finding]:
+    """Layers, and activations outside layers, most of whose ReLU neurons fire for no token."""
+    places = dict.fromkeys((layer if layer in layers else place) for layer, place, _ in seen.fired)
+    for where in places:
+        keys = [key for key in seen.fired if where in key[:2] and (where in layers or key[0] not in layers)]
+        share = 1 - torch.cat([seen.fired[key] for key in keys]).float().mean().item()
+        n_tokens = min(seen.n_tokens[key] for key in keys)
+        if share >= at.DEAD_SHARE and n_tokens >= at.DEAD_MIN_TOKENS:
+            words = f"{percent_text(share)} of its ReLU neurons fired for none of {n_tokens:,} tokens"
+            yield Finding("dead", where, words)
 
 
-def _spread(layer: LayerFigures, seen: Observation) -> float:
-    return max(
-        (figures.spread for figures in below(seen.maps, layer.path) if not math.isnan(figures.spread)), default=0
-    )
-
-
-def dead(stack: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
-    """Layers most of whose ReLU neurons fire for no token."""
-    for layer in stack:
-        n_tokens = min(below(seen.n_tokens, layer.path), default=0)
-        if layer.dead is not None and layer.dead >= at.DEAD_SHARE and n_tokens >= at.DEAD_MIN_TOKENS:
-            share = f"{percent_text(layer.dead)} of its ReLU neurons fired for none of {n_tokens:,} tokens"
-            yield Finding("dead", layer.path, share)
-
-
-def vanishing(stack: list[Layer], figures: list[LayerFigures], seen: Observation) -> Iterator[Finding]:
+def vanishing(
+    model: nn.Module, stack: list[Layer], figures: list[LayerFigures], seen: Observation
+) -> Iterator[Finding]:
     """A first layer that hardly learns beside the last, or matrices that do beside the rest of their layer."""
-    ratio = _layer_ratio(figures)
-    if ratio is not None and ratio < at.VANISHING_LAYER_RATIO:
+    ratio = layer_ratio(figures)
+    if ratio is not None and ratio < at.VANISHING_LAYER_RATIO and not (ratio == 0 and _holds_gate(model)):
         times = f"{value_text(ratio)} times that of {figures[-1].path}"
         yield Finding("vanishing", figures[0].path, f"its gradient is only {times}")
-    faint = {}
+    shares = matrix_shares(stack, figures, seen)
+    faint = {path: share for path, share in shares.items() if share < at.VANISHING_MATRIX_RATIO}
+    if faint:
+        least = min(faint, key=faint.get)
+        many = f"; {len(faint)} matrices of the stack are so faint" if len(faint) > 1 else ""
+        yield Finding("vanishing", least, f"its gradient is only {value_text(faint[least])} of that of its layer{many}")
+
+
+def matrix_shares(stack: list[Layer], figures: list[LayerFigures], seen: Observation) -> dict[str, float]:
+    """The gradient of each matrix, or of its third that is least, over that of its layer."""
+    shares = {}
     for (path, module), layer in zip(stack, figures, strict=True):
         if below(seen.maps, path) and layer.entropy is None:
             continue  # Where a query has one key to choose from, queries and keys learn nothing, and rightly so.
         for name, p in module.named_parameters():
             if p.dim() > 1 and p.grad is not None and layer.gradient:
                 share = min(norm([part]) for part in _parts(p.grad)) / layer.gradient
-                if 0 < share < at.VANISHING_MATRIX_RATIO:  # 0 is a closed gate, not a faint signal
-                    faint[f"{path}.{name}"] = share
-    if faint:
-        least = min(faint, key=faint.get)
-        many = f"; {len(faint)} matrices of the stack are so faint" if len(faint) > 1 else ""
-        yield Finding("vanishing", least, f"its gradient is only {value_text(faint[least])} of that of its layer{many}")
+                if share:  # 0 is a closed gate, not a faint signal
+                    shares[f"{path}.{name}"] = share
+    return shares
+
+
+def _holds_gate(model: nn.Module) -> bool:
+    """Whether a weight starts at 0, as gates and last layers may: nothing passes back through it in the first step."""
+    return any(not p.any() for path, p in model.named_parameters() if not path.endswith("bias"))
 
 
 def _parts(matrix: Tensor) -> tuple[Tensor, ...]:
@@ -109,6 +104,7 @@ def total_growth(stack: list[LayerFigures]) -> float:
     return math.prod(layer.growth for layer in stack if layer.growth is not None)
 
 
-def _layer_ratio(stack: list[LayerFigures]) -> float | None:
+def layer_ratio(stack: list[LayerFigures]) -> float | None:
+    """The gradient of the first layer over that of the last."""
     first, last = stack[0].gradient, stack[-1].gradient
     return first / last if first is not None and last else None

@@ -15,11 +15,14 @@ class Layer(NamedTuple):
 def find_stacks(model: nn.Module) -> list[list[Layer]]:
     """The repeated layers of any model, stack by stack, in the order of the model; an empty list if there are none.
 
-    A stack is a `ModuleList` or `Sequential` with at least two children of the same class that hold parameters; what
-    repeats inside a layer (heads, experts) is part of that layer. Single modules side by side, such as linear maps, are
-    layers where nothing larger repeats beside them. A module that stands twice in a container is listed twice.
+    A stack is a `ModuleList` or `Sequential` with at least two children of the same kind that hold parameters: of one
+    class, or containers of the same classes. What repeats inside a layer (heads, experts) is part of that layer. Single
+    modules side by side, such as linear maps, are layers where nothing larger repeats. A module that stands
+    twice in a container is listed twice.
     """
-    return _stacks_in(model, "")
+    stacks = _stacks_in(model, "")
+    blocks = [stack for stack in stacks if any(layer.module._modules for layer in stack)]
+    return blocks or stacks
 
 
 def _stacks_in(module: nn.Module, path: str) -> list[list[Layer]]:
@@ -35,10 +38,27 @@ def _stacks_in(module: nn.Module, path: str) -> list[list[Layer]]:
 
 
 def _repeated(children: list[Layer]) -> list[Layer]:
-    """The children of the class that stands there most often, the first of several such classes."""
-    kinds = [type(child) for _, child in children if next(child.parameters(), None) is not None]
-    most = max(dict.fromkeys(kinds), key=kinds.count, default=None)
-    return [layer for layer in children if type(layer.module) is most] if kinds.count(most) > 1 else []
+    """The children of the kind that stands there most often, the first of several such; of norms only if all are."""
+    kinds = [_kind(child) for _, child in children]
+    holding = [kind for (_, child), kind in zip(children, kinds, strict=True) if _holds_matrix(child)]
+    counted = holding if len(set(holding)) < len(holding) else [kind for kind in kinds if kind is not None]
+    most = max(dict.fromkeys(counted), key=counted.count, default=None)
+    if counted.count(most) < 2:
+        return []
+    return [layer for layer, kind in zip(children, kinds, strict=True) if kind == most]
+
+
+def _kind(module: nn.Module) -> object:
+    """What has to agree for two modules to be of a kind; None without parameters."""
+    if next(module.parameters(), None) is None:
+        return None
+    if type(module) in (nn.Sequential, nn.ModuleList):
+        return type(module), tuple(kind for child in module if (kind := _kind(child)) is not None)
+    return type(module)
+
+
+def _holds_matrix(module: nn.Module) -> bool:
+    return any(p.dim() > 1 for p in module.parameters())
 
 
 def _top(stack: list[Layer], children: list[Layer]) -> str:

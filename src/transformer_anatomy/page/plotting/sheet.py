@@ -7,9 +7,11 @@ from transformer_anatomy.page.course import building_book
 from transformer_anatomy.page.plotting.picture import NARROW, STYLE, Picture, image_address
 from transformer_anatomy.page.plotting.themes import THEMES
 
+LEAST = 300  # px: two fit beside each other wherever the page is a little wider than twice that
+
 
 class Sheet:
-    """`pictures` next to each other as far as the page is wide, each as narrow as on a phone. It shows itself."""
+    """`pictures` two by two, or on a narrow page one below the other, each drawn as for a phone. It shows itself."""
 
     def __init__(self, pictures: Sequence[Picture]):
         if not pictures:
@@ -18,8 +20,9 @@ class Sheet:
 
     def _repr_html_(self) -> str:
         images = "".join(f"<div>{_images(picture)}</div>" for picture in self.pictures)
-        columns = f"repeat(auto-fill,minmax(min(100%,{NARROW}px),1fr))"
-        sheet = f'<div style="display:grid;grid-template-columns:{columns};gap:24px 40px">{images}</div>'
+        columns = f"repeat(auto-fill,minmax(min(100%,{LEAST}px),1fr))"
+        layout = f"display:grid;grid-template-columns:{columns};gap:24px;max-width:{2 * NARROW + 24}px"
+        sheet = f'<div style="{layout}">{images}</div>'
         return sheet if building_book() else STYLE + sheet
 
     def __repr__(self) -> str:
