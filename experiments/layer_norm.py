@@ -160,13 +160,13 @@ def train(norm, learning_rate, warmup, n_layers, start, residual, change, seed):
         )
     except FloatingPointError:  # the loss is no number any more
         return {"validation": None}
-    curve = history.validation.dropna().tolist()
+    curve, moves = history.validation.dropna().tolist(), list(map(drift, inputs, inputs[1:]))
     return {
         "validation": curve[-1],
         "curve": " ".join(f"{value:.3f}" for value in curve),
         "training": history.loss.tail(20).mean(),
         "largest_gradient": history.gradient_norm.max(),
-        "drift": sum(map(drift, inputs, inputs[1:])) / (len(inputs) - 1),
+        "drift": sum(moves) / len(moves) if moves else None,
     }
 
 

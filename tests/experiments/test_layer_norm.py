@@ -33,12 +33,12 @@ def usual(**changed) -> dict:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"norm": "pre", "warmup": 0}, {"learning_rate": 0.005, "warmup": 0}, {"start": "default", "norm": "none"}],
-    ids=["pre-norm learns", "post-norm is stuck", "no norm, a small start"],
+    [{"norm": "pre"}, {"learning_rate": 0.005}, {"learning_rate": 0.001}],
+    ids=["pre-norm learns", "post-norm is stuck", "post-norm learns at a lower rate"],
 )
 def test_the_first_steps_of_a_run_are_those_of_the_table(experiment, changed):
-    again = experiment.train(**usual(**changed))
-    assert again["validation"] == pytest.approx(in_table(**usual(**changed))["curve"][0], abs=0.03)
+    setting = usual(**changed, warmup=0)
+    assert experiment.train(**setting)["validation"] == pytest.approx(in_table(**setting)["curve"][0], abs=0.03)
 
 
 def test_the_table_holds_three_seeds_of_every_setting():
