@@ -473,6 +473,12 @@ def test_a_map_of_two_rows_and_three_columns_shows_two_rows(local):
     assert red[1, 1] == 0xAE and red[1, 0] == red[1, 2] == 0xD9
 
 
+def test_the_outline_of_a_chosen_row_covers_no_cell(local):
+    outlines = local.page.locator("figure.explore .row")
+    assert set(outlines.evaluate_all("all => all.map(each => getComputedStyle(each).fill)")) == {"none"}
+    assert local.figure("Maps with a sign").locator(".row").count() == 2
+
+
 def test_figures_do_not_disturb_each_other(local):
     first, others = local.figure(TITLES[0]), [local.figure(title) for title in TITLES[1:]]
     before = [(drawn(figure), figure.inner_text()) for figure in others]
