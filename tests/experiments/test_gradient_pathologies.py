@@ -30,8 +30,10 @@ def test_every_case_was_run_with_three_seeds():
 
 @pytest.mark.parametrize("name", ["two teachers", "10·I, not divided"])
 def test_a_training_begun_again_has_the_losses_of_the_table(name):
-    again = experiment.run(name, seed=1, n_steps=experiment.EVERY)
-    assert again[f"loss {experiment.EVERY}"] == pytest.approx(TABLE[name, 1][f"loss {experiment.EVERY}"], rel=0.01)
+    again = experiment.run(name, seed=1, n_steps=experiment.CASES[name].warmup)  # so long the rates are the same
+    losses = [key for key in again if key.startswith("loss")]
+    assert len(losses) == 2
+    assert [again[key] for key in losses] == pytest.approx([TABLE[name, 1][key] for key in losses], rel=0.01)
 
 
 def test_the_second_teacher_wants_other_words_for_the_same_questions():
