@@ -145,6 +145,7 @@ def test_the_maps_have_the_colours_of_their_weights(site, visit, made, scheme):
 
 def test_a_longer_sentence_brings_its_own_rows_and_keeps_the_choice(local, made):
     move(controls(local.figure("A finding"))[0])
+    assert {size for size, *_ in drawn(local.figure("A finding"))["pixels"]} == {5}  # the small maps, too
     names = local.page.locator(".tokens span").all_inner_texts()
     assert names == WORDS["long"]
     assert readout(local) == said(made.frame(text="long"), 2, 3, 2, WORDS["long"], "a2, more")

@@ -88,6 +88,7 @@ def test_a_stack_that_changes_its_size_is_refused():
     "options, message",
     [
         ({"chosen": {"layer": 4}}, "layer from 1 to 3, got 4"),
+        ({"chosen": {"layer": 0}}, "layer from 1 to 3, got 0"),
         ({"chosen": {"heads": [1, 2]}}, r"one head of each of the 3 layers, got heads=\[1, 2\]"),
         ({"chosen": {"heads": [1, 2, 5]}}, "heads from 1 to 4, got 5"),
         ({"chosen": {"row": 3}}, "row from 0 to 2, got 3"),

@@ -50,7 +50,7 @@ def explore(
     - "layers" (anything 4-D): one sample through a stack, steered by layer, head and row. Entries: weights (layer,
       head, row, row); a number for each row of each map (layer, head, row) and its 0-D baseline; the likeness of any
       two rows (layer + 1, row, row), before the first layer and after each. Options: rows; notes, a text for each
-      place of the likeness, row fastest, and note_label; chosen, such as {"layer": 3, "heads": [3, 9, 9, 1, 1, 1], "row": 2}.
+      place of the likeness, row fastest, and note_label; chosen, such as {"layer": 2, "heads": [3, 9], "row": 1}.
 
     `rows`, `columns`, `notes` and `x` are lists, or functions of the controls. `readout(values, **controls)` puts what
     `function` returned into one sentence. `title` is the finding, `alt` says what is to be seen, `caption` how it was

@@ -43,7 +43,7 @@ class Drawing:
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray], kind: str | None, options: Mapping[str, Any]) -> Drawing:
-        """`kind` or, by default: layers for anything 4-D, heatmap for 2-D, bars for a lone 1-D, lines for a dict of them."""
+        """`kind` or, by default: layers for 4-D, heatmap for anything 2-D, bars for a lone 1-D, lines for a dict."""
         if kind is None:
             axes = {array.ndim for array in arrays.values()}
             kind = "layers" if 4 in axes else "heatmap" if 2 in axes else "bars" if list(arrays) == [""] else "lines"

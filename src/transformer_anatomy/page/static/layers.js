@@ -4,7 +4,7 @@ var anatomyLayers = function ({ spec, root, picture, svg, redraw, tools }) {
   const { h, text, path, rect, s, range, clamp, largest, number, widest, cut, isShown, colourScale } = tools;
   const { maps, spread, likeness, level } = spec.names, { size: [L, H] } = spec.chosen, LAYERS = range(L);
   const heads = spec.chosen.heads.map(head => head - 1), say = v => number(v, spec.places);
-  let { layer, row } = spec.chosen, rows = [], n, flow, step;
+  let { layer, row } = spec.chosen, rows = [], n, flow, step, painted, ink;
   layer--;
 
   // Native radio buttons: one tab stop a group, arrow keys inside it
@@ -38,9 +38,12 @@ var anatomyLayers = function ({ spec, root, picture, svg, redraw, tools }) {
       n = rows.length;
       tokens.replaceChildren(...rows.map((word, i) => choice("row", name(i), () => { row = i; }, h("span", {}, word))));
     }
-    const left = Math.ceil(Math.min(.3 * W, widest(rows)) + 20), first = likeness ? 58 : 8, bar = likeness ? 26 : 8;
+    const left = Math.ceil(Math.min(.3 * W, widest(rows)) + 15), first = likeness ? 58 : 8, bar = likeness ? 26 : 8;
     const column = Math.max(94, Math.floor((W - left - first) / L)), total = first + L * column, wide = column - 6;
     const x = l => first + l * column, broad = column - bar - 6, thumb = Math.floor((wide - 6) / 4), lines = labels.notes[0].split("\n").length;
+    const same = painted === frame && ink === `${colour(1)}`;  // then the small maps are as they were
+    painted = frame;
+    ink = `${colour(1)}`;
     const paint = (canvas, l, k) => {
       const image = new ImageData(n, n), from = (l * H + k) * n * n;
       for (let i = 0; i < n * n; i++) image.data.set([...colour(values[maps][from + i]), 255], 4 * i);
@@ -76,7 +79,7 @@ var anatomyLayers = function ({ spec, root, picture, svg, redraw, tools }) {
       [...thumbs[l].children].forEach((label, k) => {
         label.style.cssText = `width:${thumb}px;height:${thumb}px`;
         label.firstChild.checked = k === heads[l];
-        paint(label.lastChild, l, k);
+        if (!same) paint(label.lastChild, l, k);
       });
       drawn.push(text(x(l) + wide, 15, `head ${heads[l] + 1}`, "end quiet"));
       names.children[l].firstChild.checked = l === layer;
