@@ -62,6 +62,10 @@ def sample() -> str:
     def bars(temperature):
         return {f"head {k}": (scores[k, 0, :8] / temperature).softmax(-1) for k in range(3)} | {"uniform": 1 / 8}
 
+    def layers(temperature):
+        weights = (scores.repeat(12, 1, 1).unflatten(0, (6, 12))[..., :10, :10] / temperature).softmax(-1)
+        return {"weights": weights, "entropy, nats": -(weights * weights.clamp_min(1e-30).log()).sum(-1)}
+
     temperature = logspace(0.1, 10, 11, start=1)
     heads = [0, 1, 2, 3, 4, 5]
     figures = [
@@ -79,12 +83,13 @@ def sample() -> str:
             baselines=("uniform",),
             temperature=temperature,
         ),
+        explore(layers, title="Six layers of twelve heads, 10 × 10", alt="layers", temperature=[0.5, 1.0, 2.0]),
     ]
     body = "".join(figure.figure() for figure in figures)
     return (
         '<!doctype html><meta charset="utf-8">'
         f"<style>body {{ max-width: 720px; margin: auto }} {asset('tokens.css', 'explore.css')}</style>"
-        f"{body}<script>{asset('explore.js')}</script>"
+        f"{body}<script>{asset('layers.js', 'explore.js')}</script>"
     )
 
 

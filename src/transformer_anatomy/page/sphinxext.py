@@ -24,6 +24,7 @@ from transformer_anatomy.page.exercises import panels
 PACKAGE = Path(__file__).parents[1]
 STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "table.css", "anatomy.css")
 SCRIPTS = ("explore.js", "answers.js")
+LAYERS = "layers.js"  # only on pages with a figure of that kind, and before explore.js
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 # What the outputs of a notebook depend on besides its own cells and this package: files below _config.yml's folder, and
@@ -44,6 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _use_local_mathjax)
     app.connect("config-inited", _key_the_execution_cache)
     app.connect("builder-inited", _add_static_files)
+    app.connect("html-page-context", _add_script_of_layers)
     app.connect("build-finished", _copy_mathjax)
     for name in STYLES:
         app.add_css_file(name)
@@ -85,7 +87,12 @@ def inputs_key(root: Path) -> str:
 
 def _add_static_files(app: Sphinx) -> None:
     # Not earlier, and no folder book/_static: Jupyter Book adds every script it finds there to every page.
-    app.config.html_static_path.extend(str(STATIC / name) for name in (*STYLES, *SCRIPTS))
+    app.config.html_static_path.extend(str(STATIC / name) for name in (*STYLES, *SCRIPTS, LAYERS))
+
+
+def _add_script_of_layers(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    if '"kind":"layers"' in context.get("body", ""):
+        app.add_js_file(LAYERS, loading_method="defer", priority=400)
 
 
 def _copy_mathjax(app: Sphinx, error: Exception | None) -> None:

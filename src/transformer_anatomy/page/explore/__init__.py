@@ -31,6 +31,9 @@ def explore(
     x_scale: str | None = None,
     baselines: Sequence[str] | None = None,
     points: Sequence[str] | None = None,
+    notes: Any = None,
+    note_label: str | None = None,
+    chosen: Mapping[str, Any] | None = None,
     **controls: Any,
 ) -> Explorer:
     """A figure moved by `controls`, which are parameters of `function`: `temperature=logspace(0.1, 10, 21, start=1)`.
@@ -44,8 +47,12 @@ def explore(
       `baselines` are dashed, entries (2,) = x, y named in `points` are dots. Options: x, x_label, y_label,
       x_scale ("linear" | "log"), range.
     - "bars" (a 1-D tensor): bars with their values. Options: columns, y_label, range, baselines.
+    - "layers" (anything 4-D): one sample through a stack, steered by layer, head and row. Entries: weights (layer,
+      head, row, row); a number for each row of each map (layer, head, row) and its 0-D baseline; the likeness of any
+      two rows (layer + 1, row, row), before the first layer and after each. Options: rows; notes, a text for each
+      place of the likeness, row fastest, and note_label; chosen, such as {"layer": 2, "heads": [3, 9], "row": 1}.
 
-    `rows`, `columns` and `x` are lists, or functions of the controls. `readout(values, **controls)` puts what
+    `rows`, `columns`, `notes` and `x` are lists, or functions of the controls. `readout(values, **controls)` puts what
     `function` returned into one sentence. `title` is the finding, `alt` says what is to be seen, `caption` how it was
     made (*so* for emphasis), and `labels` renames controls.
 
@@ -55,6 +62,7 @@ def explore(
     options = {"rows": rows, "columns": columns, "row_label": row_label, "column_label": column_label}
     options |= {"x": x, "x_label": x_label, "y_label": y_label, "x_scale": x_scale}
     options |= {"range": range, "colors": colors, "baselines": baselines, "points": points}
+    options |= {"notes": notes, "note_label": note_label, "chosen": chosen}
     for name, value in options.items():
         if isinstance(value, Grid):
             raise TypeError(f"{name} is an option of explore and cannot be a control: rename the function's parameter")

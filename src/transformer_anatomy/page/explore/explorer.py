@@ -48,6 +48,11 @@ class Explorer:
         self._check_size(len(self._html.encode()))
 
     @property
+    def scripts(self) -> tuple[str, ...]:
+        """The scripts that a page with this figure needs, in order; "layers.js" is for the kind of its name only."""
+        return ("layers.js", "explore.js") if self.computation.drawing.kind == "layers" else ("explore.js",)
+
+    @property
     def quantisation(self) -> dict[str, float]:
         """By how much at most a stored number of each entry is off."""
         return {name: steps.error for name, steps in self._stored.steps.items()}
@@ -63,7 +68,7 @@ class Explorer:
         return tensors[""] if list(tensors) == [""] else tensors
 
     def _compute(self, drawing: Drawing) -> list[Frame]:
-        frames, size, widths = [], 0, {"map": 1, "point": 4}
+        frames, size, widths = [], 0, {"map": 1, "maps": 1, "point": 4}
         for settings in self.settings:
             frames.append(self.computation.frame(settings))
             size += sum(array.size * widths.get(drawing.marks[name], 2) for name, array in frames[-1].arrays.items())
@@ -82,7 +87,7 @@ class Explorer:
     def _render(self, drawing: Drawing, frames: list[Frame], labels: dict[str, str]) -> str:
         first, scale = frames[self.settings.index(self.start)], ""
         spec = layout(drawing, frames, first)
-        if drawing.kind == "heatmap":
+        if drawing.kind in ("heatmap", "layers"):
             scale = colour_scale(spec["scale_name"], drawing.options.get("colors", "weights"), *spec["range"])
         state = f"{len(frames)} frames computed when {'the book was built' if building_book() else 'this cell ran'}"
         if coarse := [steps.error for steps in self._stored.steps.values() if steps.dtype == "u1"]:
@@ -108,7 +113,7 @@ class Explorer:
         """The figure, and outside the book the style and the script with it."""
         if building_book():
             return self.figure()
-        style, script = asset("tokens.css", "explore.css"), asset("explore.js")
+        style, script = asset("tokens.css", "explore.css"), asset(*self.scripts)
         return f"<style>{style}</style>{self.figure()}<script>{script}</script>"
 
     @cached_property

@@ -54,7 +54,7 @@ class StoredFrames:
     def _steps(self, name: str, mark: str, map_range: tuple[float, float]) -> Steps:
         if mark == "point":  # two quantities of different size, and only eight bytes
             return Steps("f4")
-        if mark == "map":
+        if mark in ("map", "maps"):
             return Steps.over("u1", *map_range)
         values = [frame.arrays[name] for frame in self._frames]
         return Steps.over("u2", min(float(v.min()) for v in values), max(float(v.max()) for v in values))
@@ -82,7 +82,7 @@ class StoredFrames:
         """The heads of an entry's columns in the data table; a map has its own columns' labels, after a prefix."""
         if self._marks[name] == "map":
             return {"prefix": f"{name}: " if list(self._marks.values()).count("map") > 1 else ""}
-        heads = {"band": ["lower", name, "upper"], "level": [], "point": []}
+        heads = {"band": ["lower", name, "upper"], "level": [], "point": [], "maps": [], "spread": [], "likeness": []}
         return {"heads": heads.get(self._marks[name], [name or "value"])}
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class LiveFigure(anywidget.AnyWidget):
     """Answers two messages of the page: "hello" with the devices, "compute" with a frame or with what went wrong."""
 
-    _esm = asset("explore.js", "live.js")
+    _esm = asset("explore.js", "layers.js", "live.js")
     _css = asset("tokens.css", "explore.css")
     html = traitlets.Unicode().tag(sync=True)
 

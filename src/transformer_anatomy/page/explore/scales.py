@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transformer_anatomy.page.explore.computing import Frame
+from transformer_anatomy.page.explore.layers import layers_layout
 from transformer_anatomy.page.explore.marks import Drawing
 from transformer_anatomy.page.numerals import bound_text
 from transformer_anatomy.page.plotting.heatmap import SCALES
@@ -23,12 +24,12 @@ def value_range(drawing: Drawing, frames: list[Frame]) -> tuple[float, float]:
     Raises ValueError where a map leaves the range of its colours.
     """
     given = drawing.options.get("range")
-    if drawing.kind != "heatmap":
+    if drawing.kind in ("lines", "bars"):
         heights = _values(drawing, frames, "curve", "band", "baseline", "bars") + [
             point[1:] for point in _values(drawing, frames, "point")
         ]
         return given or _round_range(*_extent(heights), from_zero=drawing.kind == "bars")
-    lo, hi = _extent(_values(drawing, frames, "map"))
+    lo, hi = _extent(_values(drawing, frames, "map", "maps"))
     top = _ceiling(max(-lo, hi) or 1.0)
     found = given or ((-top, top) if drawing.options.get("colors") == "signed" else (0.0, 1.0))
     slack = 1e-5 * (found[1] - found[0])
@@ -50,6 +51,9 @@ def layout(drawing: Drawing, frames: list[Frame], first: Frame) -> dict[str, Any
     """What the script needs besides the frames: range, decimals, ticks, names, the cell that is chosen at first."""
     found = value_range(drawing, frames)
     kinds = {"heatmap": _map_layout, "lines": _lines_layout, "bars": _bars_layout}
+    if drawing.kind == "layers":
+        own = layers_layout(drawing.marks, drawing.options, _values(drawing, frames, "spread", "level"))
+        return {"range": found, "places": decimals(*found), "tokens": SCALES["weights"]} | own
     return {"range": found, "places": decimals(*found)} | kinds[drawing.kind](drawing, frames, first)
 
 

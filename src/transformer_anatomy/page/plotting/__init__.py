@@ -6,6 +6,7 @@ Each function takes a tensor or a dict of tensors, with the same meaning as the 
 
 from transformer_anatomy.page.plotting.bars import plot_bars
 from transformer_anatomy.page.plotting.heatmap import plot_heatmap
+from transformer_anatomy.page.plotting.layers import plot_layers
 from transformer_anatomy.page.plotting.lines import plot_lines
 
-__all__ = ["plot_bars", "plot_heatmap", "plot_lines"]
+__all__ = ["plot_bars", "plot_heatmap", "plot_layers", "plot_lines"]

@@ -324,6 +324,9 @@ function wire(c, input, output, moved) {
   c.place(c.values);
 }
 
+// What layers.js, which only some pages have, draws with
+const tools = { h, s, text, path, rect, dot, range, clamp, largest, number, widest, cut, isShown, colourScale };
+
 // A figure: controls, drawing, words. `connect` is what live.js adds to it.
 const figures = new Set();
 function mount(root, connect) {
@@ -336,7 +339,7 @@ function mount(root, connect) {
   const svg = s("svg", { role: "img", "aria-label": spec.alt });
   picture.replaceChildren(svg);
   find(".state").textContent = spec.state;
-  const drawing = { heatmap, lines, bars }[spec.kind]({ spec, root, picture, svg, redraw }), resized = new ResizeObserver(redraw);
+  const drawing = ({ heatmap, lines, bars }[spec.kind] ?? anatomyLayers)({ spec, root, picture, svg, redraw, tools }), resized = new ResizeObserver(redraw);
   let frame, kernel;
   function redraw() {
     if (!picture.clientWidth) return;
@@ -348,7 +351,7 @@ function mount(root, connect) {
     if (readout.textContent !== said) readout.textContent = said;
     if (details.open) tabulate();
   }
-  function tabulate() { details.lastChild.replaceChildren(dataTable(spec, frame)); }
+  function tabulate() { details.lastChild.replaceChildren(drawing.table?.(frame) ?? dataTable(spec, frame)); }
   function show(next) { frame = next; redraw(); }
   function showStored() {  // the nearest frame; none is near to a text that is not stored
     const places = spec.controls.map(c => c.menu ? c.values.indexOf(c.value) : nearest(c.values, c.value));
