@@ -8,15 +8,16 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve lab test clean chromium benchmark benchmark-model benchmark-figures benchmark-instruments
+.PHONY: help book serve lab test clean chromium experiments benchmark benchmark-model benchmark-figures benchmark-instruments
 
 help:
-	@echo "make book       set up, build the book, say where to open it"
-	@echo "make serve      build the book and serve it on localhost:$(PORT)"
-	@echo "make lab        set up and open the notebooks in JupyterLab"
-	@echo "make test       set up and run every test"
-	@echo "make benchmark  measure the model against others, the instruments, and the figures in a browser"
-	@echo "                (one of them: make benchmark-model, benchmark-instruments, benchmark-figures)"
+	@echo "make book         set up, build the book, say where to open it"
+	@echo "make serve        build the book and serve it on localhost:$(PORT)"
+	@echo "make lab          set up and open the notebooks in JupyterLab"
+	@echo "make test         set up and run every test"
+	@echo "make experiments  train again what the chapters keep in book/data (40 minutes)"
+	@echo "make benchmark    measure the model against others, the instruments, and the figures in a browser"
+	@echo "                  (one of them: make benchmark-model, benchmark-instruments, benchmark-figures)"
 
 .venv/pip:
 	@echo "Making .venv"
@@ -67,6 +68,10 @@ test: .venv/test chromium
 	@$(MAKE) --no-print-directory book
 	@echo "5/5 the built book and JupyterLab, in a browser"
 	@$(BIN)/pytest tests/book
+
+# Each script names the chapter that reads its table, and can be run alone.
+experiments: .venv/book
+	@for script in experiments/*.py; do echo "Running $$script"; $(BIN)/python $$script || exit 1; done
 
 # What only the benchmark needs stands beside the packages that the tests see.
 .venv/benchmark: .venv/test benchmarks/requirements.txt
