@@ -109,10 +109,8 @@ def branch_inputs(model: nn.Module) -> list[torch.Tensor]:
     """What every attention and feed-forward branch reads of the held-out words, as (word, feature)."""
     data = held_out()
     ids, mask = data.ids[:32], data.mask[:32]
-    found, branches = (
-        [],
-        [layer.get_submodule(b) for layer in model.encoder.layers for b in ("self_attention", "feedforward")],
-    )
+    found = []
+    branches = [layer.get_submodule(b) for layer in model.encoder.layers for b in ("self_attention", "feedforward")]
     handles = [b.register_forward_pre_hook(lambda _, given: found.append(given[0])) for b in branches]
     model(ids, mask & causal_mask(ids.shape[1]))
     for handle in handles:
@@ -124,6 +122,7 @@ def train(norm, learning_rate, warmup, n_layers, start, residual, change, seed):
     """One run: validation loss by step, training loss, largest gradient, drift of the branches' inputs in 30 steps."""
     model = build(norm, n_layers, start, residual, seed)
     data, rows_of = texts(4000, 0), 200 if change.startswith("few") else 4000
+    batch_size = 1 if change == "one text" else 16
     if norm == "batch":
         use_batch_norm(model)
     if change in SHAKES:
@@ -134,7 +133,7 @@ def train(norm, learning_rate, warmup, n_layers, start, residual, change, seed):
                 module.requires_grad_(False)
 
     def batches(generator):
-        rows = torch.randint(rows_of, (16,), generator=generator)
+        rows = torch.randint(rows_of, (batch_size,), generator=generator)
         return data.ids[rows], data.mask[rows]
 
     inputs = []
@@ -190,6 +189,7 @@ SWEEPS = {
     "shaken": {"change": list(SHAKES)},
     "batch": {"norm": ["batch"]},
     "gain": {"change": ["no gain", "few", "few no gain"]},
+    "one text": {"norm": ["post", "batch"], "change": ["one text"]},
 }
 
 
