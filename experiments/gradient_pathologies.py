@@ -76,6 +76,7 @@ CASES = {
     "10·I": Case(**POST, identity=10.0),
     "10·I, not divided": Case(**POST, identity=10.0, scaled=False),
     "10·I, not divided, 3 layers": Case(**POST, identity=10.0, scaled=False, in_layers=3),
+    "I, 3 layers": Case(**POST, identity=1.0, in_layers=3),
     "I/√d": Case(**POST, identity=0.25),
 }
 
