@@ -112,7 +112,7 @@ var anatomyLayers = function ({ spec, root, picture, svg, redraw, tools }) {
     const height = spread ? low + 80 : low;
     place(tokens, 0, flow, left - 6, n * step);
     [...tokens.children].forEach((label, i) => {
-      label.style.cssText = `height:${step}px;line-height:${step}px`;
+      label.style.cssText = `height:${step}px;line-height:${step}px;font-size:min(var(--label), ${step - 2}px)`;  // the chosen one covers no other
       label.firstChild.checked = i === row;
     });
     const right = (y, words, cls = "quiet") => text(left - 8, y, cut(words, left - 8), `end ${cls}`);
