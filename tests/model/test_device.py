@@ -18,7 +18,7 @@ from transformer_anatomy import (
     record,
 )
 from transformer_anatomy.model.attention import fused_attention
-from transformer_anatomy.model.device import widest_dtype
+from transformer_anatomy.model.device import gpus_in_use, widest_dtype
 
 
 def test_the_cpu_is_always_there():
@@ -52,6 +52,14 @@ def test_a_gpu_beyond_the_last_is_not_there(monkeypatch):
     assert pick_device("cuda:1") == torch.device("cuda:1")
     with pytest.raises(ValueError, match=r"device 'cuda:2' is not there; this machine has .*cuda"):
         pick_device("cuda:2")
+
+
+def test_only_a_process_that_computes_on_gpus_has_some_in_use(monkeypatch):
+    assert gpus_in_use() == []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert gpus_in_use() == []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert gpus_in_use() == [torch.device("cuda:0"), torch.device("cuda:1")]
 
 
 def test_no_module_but_this_one_chooses_a_gpu():

@@ -15,6 +15,7 @@ from transformer_anatomy.lab.identity import name_of
 from transformer_anatomy.lab.progress import hidden_bars, progress_bar
 from transformer_anatomy.lab.randomness import random_state_kept, seed_everything
 from transformer_anatomy.lab.results import ResultFolder, plain
+from transformer_anatomy.model.device import gpus_in_use
 
 Setting = dict[str, object]
 Result = dict[str, object]
@@ -95,8 +96,7 @@ def _combinations(settings: Mapping[str, Iterable[object]]) -> list[Setting]:
 
 
 def _one(index: int, run: Callable[..., Mapping[str, object]], setting: Setting) -> tuple[int, Result]:
-    devices = [torch.device("cuda", i) for i in range(torch.cuda.device_count()) if torch.cuda.is_initialized()]
-    with random_state_kept(*devices), _one_thread(), hidden_bars():
+    with random_state_kept(*gpus_in_use()), _one_thread(), hidden_bars():
         torch.manual_seed(0)  # on every device
         seed_everything(0, torch.device("cpu"))
         try:

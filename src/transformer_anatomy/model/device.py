@@ -30,6 +30,11 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
     return device
 
 
+def gpus_in_use() -> list[torch.device]:
+    """The CUDA devices of a process that has begun to compute on them; asking starts none."""
+    return [torch.device("cuda", i) for i in range(torch.cuda.device_count()) if torch.cuda.is_initialized()]
+
+
 def widest_dtype(device: torch.device) -> torch.dtype:
     """The dtype with the most digits that `device` computes in: float64, but float32 on "mps"."""
     return torch.float32 if device.type == "mps" else torch.float64
