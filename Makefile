@@ -84,17 +84,17 @@ benchmark: benchmark-model benchmark-instruments benchmark-figures
 
 benchmark-model: .venv/benchmark
 	@echo "Measuring the model against others (four minutes)"
-	@PYTHONPATH=$$(echo .venv/beside/lib/python*/site-packages) $(BIN)/python -m benchmarks.model
+	@PYTHONPATH=$$(echo .venv/beside/lib/python*/site-packages) $(BIN)/python -m benchmarks.model --record
 
 benchmark-figures: .venv/test chromium
 	@echo "Measuring the figures of a sample page"
-	@$(BIN)/python benchmarks/figures.py
+	@$(BIN)/python -m benchmarks.figures --record
 
 benchmark-instruments: .venv/test
 	@echo "Measuring what the instruments cost (three minutes)"
-	@$(BIN)/python benchmarks/health.py
-	@$(BIN)/python benchmarks/attention_statistics.py
-	@$(BIN)/python benchmarks/sweep.py
+	@$(BIN)/python -m benchmarks.health --record
+	@$(BIN)/python -m benchmarks.attention_statistics --record
+	@$(BIN)/python -m benchmarks.sweep --record
 
 clean:
 	@echo "Removing the built book and its cache"

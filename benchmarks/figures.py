@@ -1,7 +1,8 @@
 """How long a figure of the book takes to redraw, and how many bytes it brings along.
 
-    python benchmarks/figures.py                                  # a sample page with every kind of figure
-    python benchmarks/figures.py _build/html/book/*.html          # pages of the built book
+    python -m benchmarks.figures                                  # a sample page with every kind of figure
+    python -m benchmarks.figures _build/html/book/*.html          # pages of the built book
+    python -m benchmarks.figures --record                         # and keep the slowest in measured.json
 
 For each control, 100 moves: from the input event until the picture is drawn and laid out, in milliseconds.
 """
@@ -18,6 +19,8 @@ from pathlib import Path
 
 import torch
 from playwright.sync_api import sync_playwright
+
+from benchmarks.record import record
 
 FRAME = 16  # ms: one picture of a screen at 60 Hz
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -113,7 +116,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", type=Path, help="HTML files with figures; none: a sample page")
     parser.add_argument("--moves", type=int, default=100, help="moves of each control")
+    parser.add_argument("--record", action="store_true", help="keep the figure in measured.json")
     arguments = parser.parse_args()
+    if arguments.record and arguments.pages:
+        parser.error("--record keeps what the sample page measures: name no pages")
     names = [os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"]
     chromium = next((path for name in names if name and (path := shutil.which(name))), None)
     if chromium is None:
@@ -135,6 +141,9 @@ def main() -> int:
             page.close()
         browser.close()
     print(f"slowest 95th percentile {slowest:.2f} ms, one frame of the screen is {FRAME} ms")
+    if arguments.record:
+        name = "A figure redrawn after a move of a control: the slowest 95th percentile on a page with every kind"
+        record(name, slowest, "ms", at_most=FRAME, command="make benchmark-figures")
     return 0 if slowest <= FRAME else 1
 
 

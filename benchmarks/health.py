@@ -1,6 +1,6 @@
 """How long `examine` takes, in plain training steps: forward, backward, zero_grad.
 
-    python benchmarks/health.py
+    python -m benchmarks.health
 
 Six layers, d_model 256, d_feedforward 1024, 8 sequences of 128 tokens; processor time on one thread, the median of
 several rounds. The exit status is 1 if it takes more than three steps.
@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from benchmarks.record import record
 from transformer_anatomy import Encoder, TransformerConfig, examine
 
 LIMIT = 3.0  # plain steps
@@ -60,12 +61,17 @@ def ratio(name: str, encoder: nn.Module, rounds: int) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--record", action="store_true", help="keep the figure in measured.json")
+    arguments = parser.parse_args()
+    rounds = arguments.rounds
     torch.set_num_threads(1)
     torch.manual_seed(0)
     print("step ms  examine  ratio  model")
     slowest = max(ratio("Encoder", ours(), rounds), ratio("nn.TransformerEncoder", in_torch(), rounds))
     print(f"at most {slowest:.2f} plain steps, the limit is {LIMIT:.0f}")
+    if arguments.record:
+        name = "`examine`, six layers of width 256, 8 × 128 tokens"
+        record(name, slowest, "plain training steps", at_most=LIMIT, command="make benchmark-instruments")
     return 0 if slowest <= LIMIT else 1
 
 

@@ -2,6 +2,7 @@
 
     python -m benchmarks.model                      # status 1 when a ratio is above its target
     python -m benchmarks.model --default-allocator  # free memory goes back to the system at once
+    python -m benchmarks.model --record             # and keep the largest ratio of each pair in measured.json
 
 Two contenders take turns and swap who goes first. Times are medians of the processor time of one thread, which other
 programs on the machine disturb little; a ratio is the median over the turns, not that of the medians, because what
@@ -25,6 +26,7 @@ from typing import NamedTuple
 import torch
 
 from benchmarks.contenders import Pair, forward, forward_and_backward, lens_alone, lens_and_pytorch, minilm, recording
+from benchmarks.record import record
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**40), "MALLOC_MMAP_MAX_": "0"}
@@ -98,13 +100,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--default-allocator", action="store_true", help="leave glibc's settings as they are")
     parser.add_argument("--seconds", type=float, default=8, help="processor time for each row (default 8)")
+    parser.add_argument("--record", action="store_true", help="keep the figure in measured.json")
     arguments = parser.parse_args()
+    if arguments.record and arguments.default_allocator:
+        parser.error("--record keeps what is measured without --default-allocator")
     restart(arguments.default_allocator)
     torch.manual_seed(0)
     memory = "glibc's defaults" if arguments.default_allocator else "glibc keeps free memory"
     print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} thread, processor time (process_time), {memory}")
     print(f"{'ms':>8} {'against':>8} {'ratio':>6} {'at most':>8}")
-    verdicts = []
+    verdicts, worst = [], {}
     for row in rows():
         name = f"{row.what} {row.case}, against {row.against}"
         try:
@@ -116,10 +121,15 @@ def main() -> int:
             print(f"{'not installed':>40}  {name}: {INSTALL}")
             continue
         verdicts.append(verdict(round(ratio, 2), row.at_most))
+        names = row.what, row.against
+        worst[names] = max(round(ratio, 2), worst.get(names, (0,))[0]), row.at_most
         target = "" if row.at_most is None else f"{row.at_most:.2f}"
         print(
             f"{1000 * median:8.1f} {1000 * other:8.1f} {ratio:6.2f} {target:>8} {verdicts[-1]:>6}  {name}", flush=True
         )
+    for (what, against), (ratio, at_most) in worst.items() if arguments.record else ():
+        name = f"{what[0].upper()}{what[1:]}, beside {against}"
+        record(name, ratio, "times as long", at_most=at_most, command="make benchmark-model")
     return 1 if "missed" in verdicts else 0
 
 

@@ -1,7 +1,7 @@
 """How much sooner a sweep is done with two workers than with one, and that its numbers are the same.
 
-    python benchmarks/sweep.py                                    # two workers, each run of 200 steps
-    python benchmarks/sweep.py --workers 4 --steps 1000
+    python -m benchmarks.sweep                                    # two workers, each run of 200 steps
+    python -m benchmarks.sweep --workers 4 --steps 1000
 
 A worker starts once, in seconds; a run has to be long beside that for a second worker to pay.
 """
@@ -16,6 +16,7 @@ import joblib
 import pandas as pd
 import torch
 
+from benchmarks.record import record
 from transformer_anatomy import Transformer, TransformerConfig, fit, sweep, token_loss
 
 START, N_SYMBOLS, LENGTH, BATCH = 0, 15, 8, 64
@@ -53,6 +54,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes to compare with one")
     parser.add_argument("--steps", type=int, default=200, help="steps of each run")
     parser.add_argument("--seeds", type=int, default=4, help="runs of each of two depths")
+    parser.add_argument("--record", action="store_true", help="keep the figure in measured.json")
     arguments = parser.parse_args()
     settings = {"n_layers": [1, 2], "seed": range(arguments.seeds), "n_steps": [arguments.steps]}
     measure({**settings, "seed": [0], "n_steps": [1]}, 1)  # what PyTorch loads when it first trains is no part of it
@@ -65,6 +67,9 @@ def main() -> int:
     print(f"{together:8.1f}  {arguments.workers}")
     verdict = "the same numbers" if same else "OTHER NUMBERS"
     print(f"{alone / together:.2f} times as fast with {arguments.workers} workers, {verdict}")
+    if arguments.record:
+        name = f"A sweep of {len(serial)} short runs with {arguments.workers} workers"
+        record(name, together / alone, "of the time with one", at_most=None, command="make benchmark-instruments")
     return 0 if same else 1
 
 
