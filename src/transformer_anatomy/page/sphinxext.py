@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
-from transformer_anatomy.page import folding
+from transformer_anatomy.page import folding, highlighting
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
@@ -53,6 +53,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.add_js_file(name, loading_method="defer")
     app.add_js_file(None, body=THEME, priority=100)
     folding.setup(app)
+    highlighting.setup(app)
     panels.setup(app)
     ledger_page.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
