@@ -5,6 +5,7 @@ import re
 
 import pytest
 import yaml
+from pybtex.database import parse_file
 
 from tests.browsing import controls, drawn, move
 from tests.chapters import ROOT
@@ -121,3 +122,11 @@ def test_an_exercise_answers_without_a_kernel(visit, built):
     form.locator("input[name=answer]").fill("7")
     form.locator("input[name=answer]").press("Enter")
     assert "Not yet" in page.locator(".attempts").filter(visible=True).first.inner_text()
+
+
+def test_the_bibliography_leads_to_every_reference(built):
+    linked = (built / "book" / "bibliography.html").read_text()
+    for entry in parse_file(ROOT / "book" / "references.bib").entries.values():
+        doi, arxiv, url = (entry.fields.get(place) for place in ("doi", "eprint", "url"))
+        address = url or (f"https://doi.org/{doi}" if doi else f"https://arxiv.org/abs/{arxiv}")
+        assert f'href="{address}"' in linked
