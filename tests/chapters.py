@@ -40,14 +40,15 @@ class Chapter:
         return [ast.literal_eval(call.args[0]) for call in self.calls(name)]
 
 
-def notebooks(*, back_matter: bool = True) -> list[Chapter]:
-    """The notebooks that the table of contents names: the chapters, and pages of the back matter that run."""
-    parts = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
-    parts = [part for part in parts if back_matter or part["caption"] != "Back matter"]
-    pages = [ROOT / entry["file"] for part in parts for entry in part["chapters"]]
-    return [Chapter(page.with_suffix(".ipynb")) for page in pages if page.with_suffix(".ipynb").exists()]
+def notebooks(*, front: bool = True, back_matter: bool = True) -> list[Chapter]:
+    """The notebooks that the table of contents names: front page, chapters, and what runs of the back matter."""
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    parts = [part for part in contents["parts"] if back_matter or part["caption"] != "Back matter"]
+    files = [contents["root"]] * front + [entry["file"] for part in parts for entry in part["chapters"]]
+    pages = [(ROOT / file).with_suffix(".ipynb") for file in files]
+    return [Chapter(page) for page in pages if page.exists()]
 
 
 def chapters() -> list[Chapter]:
     """The notebooks that teach: each asks, shows and exercises."""
-    return notebooks(back_matter=False)
+    return notebooks(front=False, back_matter=False)

@@ -8,14 +8,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import transformer_anatomy
-from tests.chapters import ROOT, chapters
+from tests.chapters import ROOT, notebooks
 from transformer_anatomy import Explorer
 from transformer_anatomy.model import pretrained
 
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module", params=chapters(), ids=lambda chapter: chapter.path.stem)
+@pytest.fixture(scope="module", params=notebooks(back_matter=False), ids=lambda chapter: chapter.path.stem)
 def figures(request) -> list[Explorer]:
     """Every figure of a chapter, after all its cells have run."""
     made, explore, folder = [], transformer_anatomy.explore, os.getcwd()
@@ -51,7 +51,7 @@ def between(grid) -> list:
 
 
 def test_the_kernel_answers_between_the_stored_settings_of_every_control(figures):
-    assert len(figures) >= 3
+    assert figures
     for figure in figures:
         for name, grid in figure.controls.items():
             for value in between(grid):

@@ -48,7 +48,7 @@ def test_code_cells_are_short(page):
     lengths = {cell.id: len(lines_of(cell.source)) for cell in page.code_cells}
     assert {name: n for name, n in lengths.items() if n > LONGEST_CELL} == {}
     shown = [lengths[cell.id] for cell in page.code_cells if "hide-input" not in cell.metadata.get("tags", [])]
-    assert statistics.median(shown) <= 9
+    assert statistics.median(shown or [0]) <= 9  # a page may fold all it has
 
 
 def test_the_first_cell_is_imports_and_seed(page):
@@ -73,15 +73,15 @@ def test_the_library_is_imported_from_the_top(page):
 def test_every_import_is_declared(page):
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     allowed = {re.split(r"[<>=\[]", name)[0] for name in declared} | set(sys.stdlib_module_names)
-    allowed.add("transformer_anatomy")
+    allowed |= {"transformer_anatomy", "yaml"} if "pyyaml" in allowed else {"transformer_anatomy"}
     nodes = list(ast.walk(ast.parse(page.code)))
     imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     imported += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
     assert [name for name in imported if name.split(".")[0] not in allowed] == []
 
 
-def test_the_head_of_the_page_says_what_for_and_how_long(page):
-    first = page.notebook.cells[0]
+def test_the_head_of_the_page_says_what_for_and_how_long(headed):
+    first = headed.notebook.cells[0]
     assert first.cell_type == "markdown"
     assert first.source.startswith("# ")
     for part in ('class="question"', "You will be able to", "You need", "Time", "min to read", "to run"):
