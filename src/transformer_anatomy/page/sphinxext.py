@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
-from transformer_anatomy.page import folding, highlighting
+from transformer_anatomy.page import execution, folding, highlighting
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
@@ -52,6 +52,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name in SCRIPTS:
         app.add_js_file(name, loading_method="defer")
     app.add_js_file(None, body=THEME, priority=100)
+    execution.setup(app)
     folding.setup(app)
     highlighting.setup(app)
     panels.setup(app)
