@@ -51,3 +51,9 @@ def test_no_noise_is_printed(outputs, executed, what):
 def test_the_book_needs_no_widget_state(outputs, executed):
     kinds = {kind for output in outputs(executed) for kind in output.get("data", {})}
     assert kinds <= {"text/plain", "text/html"}
+
+
+def test_no_output_brings_a_style_or_a_script(outputs, executed):
+    """The page has them, and the execution cache does not look at them."""
+    html = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs(executed)]
+    assert [text for text in html if re.search(r'<style|<link|<script(?! type="application/json")', text)] == []

@@ -298,7 +298,8 @@ def test_the_execution_cache_changes_with_the_library_the_data_of_the_book_and_w
 
     keys = [key()]
     inputs = ("book/claims.yml", "book/exercises.yml", "book/data/passages.txt", "constraints.txt")
-    for file in (package / "claims.py", *(tmp_path / name for name in inputs)):
+    (package / "static").mkdir()
+    for file in (package / "claims.py", package / "static" / "tokens.css", *(tmp_path / name for name in inputs)):
         file.write_text("1")
         keys.append(key())
     (package / "claims.py").write_text("2")
@@ -311,3 +312,15 @@ def test_the_execution_cache_changes_with_the_library_the_data_of_the_book_and_w
     (package / "__pycache__").mkdir()
     (package / "__pycache__" / "claims.pyc").write_text("x")
     assert key() == keys[-1]
+    (package / "static" / "cards.css").write_text("x")
+    (package / "dress.py").write_text('"""A hook."""\n\nfrom sphinx.application import Sphinx\n')
+    assert key() == keys[-1]
+
+
+def test_a_chapter_loads_no_module_that_only_dresses_pages():
+    code = "from transformer_anatomy import *; import sys; print(*(n for n in sys.modules if 'transformer_anat' in n))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    files = [file for file in sphinxext.PACKAGE.rglob("*.py") if sphinxext.DRESSES_PAGES.search(file.read_bytes())]
+    dressing = {".".join(file.relative_to(sphinxext.PACKAGE.parent).with_suffix("").parts) for file in files}
+    assert "transformer_anatomy.page.claims.cards" in loaded and "transformer_anatomy.page.sphinxext" in dressing
+    assert dressing & set(loaded) == set()

