@@ -14,6 +14,7 @@ NBSP = "\N{NO-BREAK SPACE}"
         ("QKᵀ, a_i, xₙ₊₁", "QK<sup>T</sup>, a<sub>i</sub>, x<sub>n+1</sub>"),
         ("e^0.4 = 1.49, e^(5/8), e^d.", "e<sup>0.4</sup> = 1.49, e<sup>5/8</sup>, e<sup>d</sup>."),
         ("e^-0.5 is not e⁻⁰·⁵", "e<sup>−0.5</sup> is not e<sup>−0</sup>·<sup>5</sup>"),
+        ("‖W‖_F", "‖W‖<sub>F</sub>"),
         ("1.2·10⁻⁷", "1.2·10<sup>−7</sup>"),
         ("at i + 1 and 3 ± 0.1, 17 %", f"at i{NBSP}+{NBSP}1 and 3{NBSP}±{NBSP}0.1, 17{NBSP}%"),
         ("-0.5 and layer-10", "−0.5 and layer-10"),
