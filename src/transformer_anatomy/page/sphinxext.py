@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
-from transformer_anatomy.page import execution, folding, glossary, highlighting
+from transformer_anatomy.page import execution, folding, glossary, highlighting, repository
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
@@ -59,6 +59,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     execution.setup(app)
     folding.setup(app)
     highlighting.setup(app)
+    repository.setup(app)
     panels.setup(app)
     ledger_page.setup(app)
     glossary.setup(app)
