@@ -2,6 +2,7 @@ import html
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from transformer_anatomy.page.claims.icons import ICONS
 from transformer_anatomy.page.claims.labels import NOMINAL, Label
 from transformer_anatomy.page.claims.ledger import VERDICTS, read_ledger
 from transformer_anatomy.page.claims.strip import strip
+from transformer_anatomy.page.course import course_file
 from transformer_anatomy.page.numerals import value_text
 from transformer_anatomy.page.typography import marked, marked_svg
 
@@ -473,10 +475,13 @@ def test_the_ledger_is_found_from_the_repository_from_the_book_and_from_below(le
         assert list(read_ledger()) == ["S0-3.4-a"]
 
 
-def test_without_a_ledger_the_error_says_where_it_was_looked_for(tmp_path, monkeypatch):
+def test_without_a_ledger_the_error_says_where_it_was_looked_for_and_where_to_go(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"claims\.yml .* inside the repository"):
+    book = Path(__file__).parents[2] / "book"
+    with pytest.raises(FileNotFoundError, match=rf"claims\.yml is neither in .*: %cd {re.escape(str(book))}$"):
         read_ledger()
+    with pytest.raises(FileNotFoundError, match=r"nothing\.yml is neither in .*: %cd path/to/the/course/book$"):
+        course_file("nothing.yml")
 
 
 def test_the_ledger_is_read_again_when_it_changes(ledger):

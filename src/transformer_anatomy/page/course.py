@@ -19,7 +19,9 @@ def course_file(name: str, start: str | Path | None = None) -> Path:
         for path in (folder / name, folder / "book" / name):
             if path.is_file():
                 return path
+    clone = Path(__file__).parents[3] / "book"  # where the library was installed from, if that was a clone
     raise FileNotFoundError(
-        f"{name} is neither in {start.name or start} nor above it, nor in a folder `book` there; "
-        "run the chapter inside the repository"
+        f"{name} is neither in {start.name or start} nor above it, nor in a folder `book` there; run the chapter "
+        "in the folder `book` of the course. In a notebook that was opened elsewhere, run this in a cell first: "
+        f"%cd {clone if (clone / name).is_file() else 'path/to/the/course/book'}"
     )
