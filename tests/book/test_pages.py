@@ -92,30 +92,6 @@ def test_every_claim_stands_in_its_chapter_with_what_was_measured(visit, built, 
         assert card.locator("svg.measure").count() == 1
 
 
-def test_the_ledger_lists_every_statement_and_links_to_its_card(visit, built):
-    opened = open_page(visit, built.as_uri(), "book/ledger")
-    rows = opened.page.locator(".ledger tbody tr")
-    assert rows.count() == len(STATEMENTS)
-    links = rows.locator("td.where a").evaluate_all("links => links.map(link => link.href)")
-    checked = [entry for entry in STATEMENTS if "unchecked" not in entry]
-    assert len(links) == len(STATEMENTS) + len(checked)  # to the row itself, and to its card
-    for link in (links[0], links[-1]):
-        opened.page.goto(link)
-        assert opened.page.locator(f"[id='{link.partition('#')[2]}']").is_visible()
-
-
-def test_the_ledger_is_filtered_by_verdict_and_by_document(visit, built):
-    page = open_page(visit, built.as_uri(), "book/ledger").page
-    rows, boxes = page.locator(".ledger tbody tr:visible"), page.locator(".ledger fieldset input")
-    everything = rows.count()
-    for box in boxes.all():
-        box.focus()
-        box.press("Space")
-        assert rows.count() < everything
-        box.press("Space")
-        assert rows.count() == everything
-
-
 def test_an_exercise_answers_without_a_kernel(visit, built):
     page = open_page(visit, built.as_uri(), "book/softmax_decay").page
     form = page.locator("form").filter(has=page.locator("input[name=answer]")).first

@@ -127,37 +127,44 @@ def rows(root):
 def test_the_ledger_shows_what_the_notebooks_of_this_build_measured(book):
     ledger = rows(book)
     assert list(ledger) == ["S0-a", "S0-b", "S0-c"]
-    assert ledger["S0-a"] == "Slip The ratio is 2. 000 §3.4 S0-a see the card 1.49 2.0 ± 0.1 [ Vaswani, 2017 ]"
-    assert ledger["S0-b"] == "Holds The ratio is 2. 001 §3.4 S0-b see the card 2.00 2.0 ± 0.1"
-    assert ledger["S0-c"] == "Opinion The ratio is 2. 000 §3.4 S0-c No measurement decides it."
+    assert (
+        ledger["S0-a"]
+        == "Slip The ratio is 2. 000 §3.4 S0-a The first chapter card · code 1.49 2.0 ± 0.1 [ Vaswani, 2017 ]"
+    )
+    assert ledger["S0-b"] == "Holds The ratio is 2. 001 §3.4 S0-b The second chapter card · code 2.00 2.0 ± 0.1"
+    assert ledger["S0-c"] == "Opinion The ratio is 2. 000 §3.4 S0-c The first chapter No measurement decides it."
     assert 'class="range"' in page(book, "ledger")  # the spread over the seeds
 
 
-def test_each_row_leads_to_its_card(book):
-    links = re.findall(r'href="((?:first|second)\.html)#(S0-\w)"', page(book, "ledger"))
-    assert [name for _, name in links] == ["S0-a", "S0-b"]
+def test_each_row_leads_to_its_card_and_to_the_code_that_measured_it(book):
+    links = re.findall(r'href="(first|second)\.html#((?:code-)?(S0-\w))"', page(book, "ledger"))
+    assert [anchor for _, anchor, _ in links] == ["S0-a", "code-S0-a", "S0-b", "code-S0-b"]
     assert re.findall(r'href="#ledger-(S0-\w)"', page(book, "ledger")) == list(rows(book))
-    for file, name in links:
-        assert f'<article class="claim anatomy" id="{name}"' in page(book, file.removesuffix(".html"))
+    for chapter, anchor, name in links:
+        opening, _, rest = page(book, chapter).partition(f' id="{anchor}"')
+        if anchor == name:
+            assert opening.endswith('<article class="claim anatomy"')
+        else:
+            code = rest.partition('<div class="cell_output')[0]
+            assert opening.endswith('"cell_input docutils container"') and f'"{name}"' in html.unescape(code)
 
 
-def test_the_ledger_is_filtered_by_verdict_and_document_without_a_script(book):
-    ledger = page(book, "ledger")
-    for field, value, count in (("verdict", "slip", 1), ("verdict", "opinion", 1), ("document", "000", 2)):
-        assert re.search(
-            rf'<input type="checkbox" name="{field}" value="{value}" checked>.*?<span>{count}</span>', ledger
-        )
-        assert f'[name="{field}"][value="{value}"]:not(:checked)) [data-{field}="{value}"]{{display:none}}' in ledger
+def test_each_card_leads_to_its_row_and_to_its_code(book):
+    for chapter, name in (("first", "S0-a"), ("second", "S0-b")):
+        (card,) = re.findall(rf'<article class="claim anatomy" id="{name}".*?</article>', page(book, chapter), re.S)
+        assert re.findall(r'href="([^"]*)"', card) == [f"ledger.html#ledger-{name}", f"#code-{name}"]
 
 
-def test_the_ledger_says_when_no_statement_is_left(book, visit):
-    opened = visit((book / "_build" / "html" / "book" / "ledger.html").as_uri()).page
-    none, left = opened.locator(".ledger .none"), opened.locator(".ledger tbody tr:visible")
-    boxes = opened.locator(".ledger input")
-    for ticked in range(2 ** boxes.count()):
-        for place, box in enumerate(boxes.all()):
-            box.set_checked(bool(ticked >> place & 1))
-        assert none.is_visible() == (left.count() == 0)
+def test_the_ledger_is_filtered_without_a_script_by_chapters_with_their_titles_in_the_order_of_the_book(book, visit):
+    address = (book / "_build" / "html" / "book" / "ledger.html").as_uri()
+    opened = visit(address, java_script_enabled=False).page
+    rows = opened.locator(".statements tbody tr:visible")
+    listed = [" ".join(text.split()) for text in opened.locator(".filters li").all_inner_texts()]
+    assert listed == ["All 3", "The first chapter 2", "The second chapter 1"]
+    opened.get_by_label("The second chapter").check()
+    assert rows.evaluate_all("rows => rows.map(row => row.id)") == ["ledger-S0-b"]
+    opened.get_by_role("button", name="Show all").click()
+    assert rows.count() == 3
 
 
 def test_folded_code_without_output_unfolds_with_the_folded_cell_after_it(book):
@@ -235,7 +242,7 @@ def test_a_page_that_is_gone_takes_its_measurements_with_it(book):
     toc.write_text(toc.read_text().replace("- file: book/second\n", ""))
     status, log = build(book, *STRICT)
     assert status != 0 and "S0-b has no claim in a chapter" in log, log
-    assert rows(book)["S0-b"] == "Holds The ratio is two. 001 §3.4 S0-b not checked in this build"
+    assert rows(book)["S0-b"] == "Holds The ratio is two. 001 §3.4 S0-b second not checked in this build"
 
 
 def test_pages_can_be_read_in_parallel(tmp_path):
@@ -304,6 +311,9 @@ def test_the_execution_cache_changes_with_the_library_the_data_of_the_book_and_w
         keys.append(key())
     (package / "claims.py").write_text("2")
     keys.append(key())
+    for title in ("# One", "# Two"):
+        write_notebook(tmp_path / "book" / "first.ipynb", [title])
+        keys.append(key())
     monkeypatch.setattr(sphinxext, "version", lambda name: "3.0" if name == "torch" else "1.0")
     keys.append(key())
     monkeypatch.setattr(sphinxext.platform, "python_version", lambda: "3.99")

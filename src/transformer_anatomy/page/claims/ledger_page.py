@@ -11,11 +11,11 @@ from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from transformer_anatomy.page.claims.card_links import cards_of, link_cards
 from transformer_anatomy.page.claims.evidence import Evidence
 from transformer_anatomy.page.claims.ledger import read_ledger
-from transformer_anatomy.page.claims.ledger_table import LEDGER_FOOT, ROW_END, ledger_head, ledger_row
+from transformer_anatomy.page.claims.ledger_table import LEDGER_FOOT, ROW_END, Check, ledger_head, ledger_row
 from transformer_anatomy.page.course import course_file
-from transformer_anatomy.page.exercises.panels import outputs_with
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class EvidenceCollector(EnvironmentCollector):
 
     def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
         """Reads the cards of one page."""
-        _cards(app.env)[app.env.docname] = [card for _, card in outputs_with(doctree, "data-claim")]
+        _cards(app.env)[app.env.docname] = list(cards_of(doctree))
         if next(doctree.findall(claims_ledger), None) is not None:
             _ledgers(app.env).add(app.env.docname)
 
@@ -108,19 +108,44 @@ def _warn(message: str, docname: str) -> None:
 
 
 def _fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Puts the table in the place of the directive."""
+    """Puts the table in the place of the directive, and links between cards and rows."""
+    if cards := _cards(app.env).get(docname):
+        ledger = app.builder.get_relative_uri(docname, min(_ledgers(app.env))) if _ledgers(app.env) else None
+        link_cards(doctree, {card["id"]: card["code"] for card in cards}, ledger)
     for placeholder in list(doctree.findall(claims_ledger)):
-        places = {card["id"]: (page, card) for page, cards in _cards(app.env).items() for card in cards}
+        checks = {}
+        for page in _cards(app.env):
+            address = app.builder.get_relative_uri(docname, page)
+            for card in _cards(app.env)[page]:
+                name, code = card["id"], card["code"]
+                checks[name] = Check(Evidence.from_dict(card), f"{address}#{name}", f"{address}#{code}")
         citations = {container["statement"]: container for container in placeholder.children}
         statements = list(read_ledger(Path(placeholder["path"])).values())
-        parts: list[nodes.Node] = [_raw(ledger_head(statements))]
+        titles = _titles(app.env, [statement.chapter for statement in statements])
+        parts: list[nodes.Node] = [_raw(ledger_head(statements, titles))]
         for statement in statements:
-            page, card = places.get(statement.id, (None, None))
-            href = f"{app.builder.get_relative_uri(docname, page)}#{statement.id}" if page else None
-            parts.append(_raw(ledger_row(statement, card and Evidence.from_dict(card), href)))
-            parts += filter(None, [citations.get(statement.id)])
+            parts.append(_raw(ledger_row(statement, titles[statement.chapter], checks.get(statement.id))))
+            if statement.id in citations:
+                parts.append(_without_tooltips(citations[statement.id]))
             parts.append(_raw(ROW_END))
         placeholder.replace_self([*parts, _raw(LEDGER_FOOT)])
+
+
+def _titles(env: BuildEnvironment, chapters: list[str]) -> dict[str, str]:
+    """The title of each chapter, as the table of contents orders them; a chapter that has no page keeps its name."""
+
+    def pages(page: str) -> list[str]:
+        return [page, *(name for child in env.toctree_includes.get(page, []) for name in pages(child))]
+
+    titles = {page.rsplit("/")[-1]: env.titles[page].astext() for page in pages(env.config.root_doc)}
+    return {name: titles[name] for name in titles if name in chapters} | {n: n for n in chapters if n not in titles}
+
+
+def _without_tooltips(citations: nodes.Node) -> nodes.Node:
+    """Citations without the whole reference in each: a tenth of the page, and one click away."""
+    for reference in citations.findall(nodes.reference):
+        reference.attributes.pop("reftitle", None)
+    return citations
 
 
 def _raw(html: str) -> nodes.raw:
