@@ -98,6 +98,7 @@ _HOMES = {
     "claim": "page.claims",
     "ClaimError": "page.claims",
     "check": "page.exercises",
+    "exercise_table": "page.exercises.listing",
     "predict": "page.predict",
     "Conventions": "page.conventions",
     "ConventionError": "page.conventions",

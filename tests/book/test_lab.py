@@ -11,6 +11,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
 from playwright.sync_api import expect
 
@@ -105,3 +106,54 @@ def test_a_reader_runs_a_chapter_and_the_kernel_answers_between_the_stored_frame
     assert all(abs(shown - value) > 1e-9 for value in stored)
     assert drawn(figure) != before
     assert figure.locator(".readout").inner_text() != said
+
+
+ANSWERS = ["from transformer_anatomy import check, exercise_table", 'check("attention-row", 0.965)']
+ANSWERS += ['check("attention-row", 0.787)', 'check("softmax-window", "a window of 5")', "exercise_table()"]
+
+
+@pytest.fixture
+def answered(visit, lab):
+    """A notebook of a reader's own with ANSWERS, opened and run; and a function that asks JupyterLab's server."""
+    server, token = lab.partition("/lab/")[0], lab.rpartition("token=")[2]
+
+    def ask(method: str, path: str, content: dict | None = None):
+        request = urllib.request.Request(f"{server}/api/{path}?token={token}", method=method)
+        body = None if content is None else json.dumps(content).encode()
+        with urllib.request.urlopen(request, data=body, timeout=TO_ANSWER) as answer:
+            return json.loads(answer.read() or "null")
+
+    cells = [nbformat.v4.new_code_cell(source) for source in ANSWERS]
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    content = nbformat.v4.new_notebook(cells=cells, metadata=spec)
+    ask("PUT", "contents/answers.ipynb", {"type": "notebook", "content": content})
+    opened = visit(lab.format("answers"), viewport={"width": 1300, "height": 1000}).page
+    opened.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=1000 * TO_START)
+    opened.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=1000 * TO_START)
+    opened.get_by_role("menuitem", name="Run", exact=True).click()
+    opened.get_by_text("Run All Cells", exact=True).click()
+    opened.locator(".exercises table").wait_for(timeout=1000 * TO_RUN)
+    return opened, ask
+
+
+def test_a_session_lists_what_was_answered_in_it_and_a_restarted_kernel_has_forgotten(answered):
+    opened, ask = answered
+    row, chapter = (
+        opened.locator(".exercises tr", has_text=words) for words in ("The row of water", "Attention by hand")
+    )
+    assert "solved after 2 tries" in row.inner_text() and "1 of 6 solved" in chapter.inner_text()
+    assert "not tried" in opened.locator(".exercises tr", has_text="Repair the puzzle").inner_text()
+    (kernel,) = [each["kernel"]["id"] for each in ask("GET", "sessions") if each["path"] == "answers.ipynb"]
+    ask("POST", f"kernels/{kernel}/restart")
+    for cell in (opened.locator(".jp-CodeCell").first, opened.locator(".jp-CodeCell").last):
+        cell.locator(".cm-content").click()
+        opened.keyboard.press("Control+Enter")
+    expect(row).to_contain_text("not tried", timeout=1000 * TO_ANSWER)
+    assert "0 of 6 solved" in chapter.inner_text()
+
+
+def test_a_listed_exercise_leads_to_its_place_in_the_chapter(answered):
+    opened, _ = answered
+    opened.get_by_role("link", name="Turn the knob back").click()
+    heading = opened.get_by_role("heading", name="Exercise: turn the knob back")
+    expect(heading).to_be_in_viewport(timeout=1000 * TO_START)

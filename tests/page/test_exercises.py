@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from transformer_anatomy.page.claims.icons import ICONS
 from transformer_anatomy.page.exercises import check
 from transformer_anatomy.page.exercises.catalogue import read_catalogue, samples
-from transformer_anatomy.page.exercises.diagnosis import diagnose
+from transformer_anatomy.page.exercises.diagnosis import Diagnosis, diagnose
 
 BASE = {"chapter": "softmax_decay", "title": "turn", "difficulty": 2, "minutes": 5, "otherwise": "Think again."}
 NUMBER = BASE | {
@@ -229,20 +230,50 @@ def test_a_slip_in_the_catalogue_is_reported_with_entry_and_key(catalogue, entry
 
 # The catalogue of the course
 
-COURSE = read_catalogue(Path(__file__).parents[2] / "book" / "exercises.yml")
+ROOT = Path(__file__).parents[2]
+COURSE = read_catalogue(ROOT / "book" / "exercises.yml")
+
+
+ENTRIES = {entry["id"]: entry for entry in yaml.safe_load((ROOT / "book" / "exercises.yml").read_text())}
+WRONG = [(name, case) for name, entry in ENTRIES.items() for case in entry["wrong"]]
+
+
+def test_the_course_has_every_entry_of_its_catalogue():
+    assert list(COURSE) == list(ENTRIES)
+    assert [len(asked.wrong) for asked in COURSE.values()] == [len(entry["wrong"]) for entry in ENTRIES.values()]
 
 
 @pytest.mark.parametrize("name", COURSE)
-def test_the_checker_of_each_exercise_knows_its_right_answer_and_each_wrong_one(name):
+def test_the_right_answer_of_each_exercise_is_right_in_its_own_words(name):
+    asked, entry = COURSE[name], ENTRIES[name]
+    typed = [entry["answer"]] if asked.kind in ("array", "choice", "number") else []
+    for answer in (*typed, *(answering(asked, answer) for answer in samples(asked.right))):
+        assert diagnose(asked, answer) == Diagnosis(True, entry["right"].strip())
+    assert not diagnose(asked, None).right and not diagnose(asked, float("nan")).right
+
+
+@pytest.mark.parametrize(("name", "case"), WRONG, ids=[f"{name}-{case.get('answer', 'range')}" for name, case in WRONG])
+def test_each_wrong_answer_of_each_exercise_gets_its_own_diagnosis(name, case):
+    asked, entry = COURSE[name], ENTRIES[name]
+    words = [asked.right.words, *(outcome.words for outcome in asked.wrong), asked.otherwise]
+    assert words.count(case["because"].strip()) == 1  # else it could be another's
+    if "answer" in case:
+        answers = [case["answer"]]
+        if asked.kind == "function":
+            answers = [answering(asked, [np.asarray(output, dtype=float) for output in case["answer"]])]
+        assert [diagnose(asked, answer) for answer in answers] == [Diagnosis(False, case["because"].strip())]
+    else:  # a range, of which other cases may have taken a part
+        outcome = asked.wrong[entry["wrong"].index(case)]
+        said = [diagnose(asked, answer) for answer in samples(outcome)]
+        assert Diagnosis(False, case["because"].strip()) in said and not any(diagnosis.right for diagnosis in said)
+
+
+@pytest.mark.parametrize("name", COURSE)
+def test_no_answer_that_a_wrong_case_catches_is_right(name):
     asked = COURSE[name]
-    for answer in samples(asked.right):
-        assert diagnose(asked, answering(asked, answer)).right
     for outcome in asked.wrong:
         answers = samples(outcome)
-        diagnoses = [diagnose(asked, answering(asked, answer)) for answer in answers]
-        assert answers and not any(diagnosis.right for diagnosis in diagnoses)
-        assert outcome.words in [diagnosis.words for diagnosis in diagnoses], outcome.words
-    assert not diagnose(asked, None).right and not diagnose(asked, float("nan")).right
+        assert answers and not any(diagnose(asked, answering(asked, answer)).right for answer in answers)
 
 
 def answering(asked, answer):

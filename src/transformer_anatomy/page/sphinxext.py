@@ -21,6 +21,7 @@ from transformer_anatomy.page import execution, folding, glossary, highlighting,
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
+from transformer_anatomy.page.exercises.listing import chapter_title, headings
 
 PACKAGE = Path(__file__).parents[1]
 STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "table.css", "anatomy.css")
@@ -63,7 +64,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     panels.setup(app)
     ledger_page.setup(app)
     glossary.setup(app)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _use_local_mathjax(app: Sphinx, config: Config) -> None:
@@ -85,10 +86,12 @@ def _key_the_execution_cache(app: Sphinx, config: Config) -> None:
 def inputs_key(root: Path) -> str:
     """A hash of all that the outputs depend on besides their cells: this package, INPUTS below `root`, INSTALLED.
 
-    What only dresses pages is left out: a new style needs no chapter to run again.
+    The titles of the notebooks are among it, because the page of exercises lists them. What only dresses pages is not:
+    a new style needs no chapter to run again.
     """
     installed = [platform.python_version(), *(f"{name} {version(name)}" for name in INSTALLED)]
-    key = hashlib.sha256("\n".join(installed).encode())
+    titles = [chapter_title("", headings(notebook)) for notebook in sorted((root / "book").glob("*.ipynb"))]
+    key = hashlib.sha256("\n".join(installed + titles).encode())
     for source in (PACKAGE, *(root / name for name in INPUTS)):
         for file in sorted(source.rglob("*")) if source.is_dir() else [source]:
             if (

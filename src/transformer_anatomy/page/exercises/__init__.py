@@ -10,6 +10,7 @@ from transformer_anatomy.page.claims.icons import icon
 from transformer_anatomy.page.course import building_book
 from transformer_anatomy.page.exercises.catalogue import Exercise, Outcome, exercise
 from transformer_anatomy.page.exercises.diagnosis import Diagnosis, diagnose
+from transformer_anatomy.page.exercises.session import remember
 from transformer_anatomy.page.typography import marked
 
 
@@ -18,12 +19,16 @@ def check(identifier: str, answer: Any = None) -> None:
 
     None shows an invitation: in JupyterLab to put an answer into the cell, in the built book a form that works without
     a kernel. Tensors, arrays, lists, numbers, texts and functions are read as the exercise asks for; anything else gets
-    words, not a traceback. Raises ValueError only for an id that the catalogue lacks.
+    words, not a traceback. `exercise_table` knows how often was answered in this session. Raises ValueError only for an
+    id that the catalogue lacks.
     """
     from IPython.display import display
 
     asked = exercise(identifier)
-    display(Attempt(asked, None if answer is None else diagnose(asked, answer)))
+    diagnosis = None if answer is None else diagnose(asked, answer)
+    if diagnosis is not None:
+        remember(asked.id, diagnosis.right)
+    display(Attempt(asked, diagnosis))
 
 
 class Attempt:
@@ -49,12 +54,14 @@ class Attempt:
 
 
 def effort_line(difficulty: int, minutes: int) -> str:
-    """Difficulty as dots of three, and minutes."""
+    """Difficulty and minutes."""
+    return f'<p class="effort">{difficulty_dots(difficulty)} <span>{minutes} min</span></p>'
+
+
+def difficulty_dots(difficulty: int) -> str:
+    """As many of three dots as the exercise is difficult."""
     dots = "●" * difficulty + "○" * (3 - difficulty)
-    return (
-        f'<p class="effort"><span class="dots" role="img" aria-label="difficulty {difficulty} of 3">{dots}</span> '
-        f"<span>{minutes} min</span></p>"
-    )
+    return f'<span class="dots" role="img" aria-label="difficulty {difficulty} of 3">{dots}</span>'
 
 
 def _line(diagnosis: Diagnosis) -> str:

@@ -40,5 +40,6 @@ def _make_panels(app: Sphinx, doctree: nodes.document) -> None:
             )  # fmt: skip
         elif "answer" not in section["classes"]:
             section["classes"] += ["answer", "exercise", "anatomy"]
+            section["ids"].append(f"exercise-{exercise['id']}")  # what the page of exercises links to
             effort = effort_line(exercise["difficulty"], exercise["minutes"])
             section.insert(section.index(title) + 1, nodes.raw("", effort, format="html"))
