@@ -59,7 +59,7 @@ def shown(root):
 
 
 def text(markup):
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", markup)).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"</?time>", "", markup))).split())
 
 
 def test_it_says_when_and_on_what_the_book_was_built_without_a_host_or_a_path(book):

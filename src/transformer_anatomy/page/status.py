@@ -85,9 +85,9 @@ def _pages(app: Sphinx, docname: str) -> Iterator[str]:
     seconds = [known.outputs[page]["execution_seconds"] for page in pages]
     columns = {
         "page": [_link(app, docname, page) for page in pages],
-        "seconds": [round(float(each), 1) for each in seconds],
+        "seconds": [float(each) for each in seconds],
         f"at most {LIMIT}": [KEPT if each <= LIMIT else MISSED for each in seconds],
-        "measured": ["in this build" if page in known.executed else _day(known.outputs[page]) for page in pages],
+        "measured": ["in this build" if page in known.executed else _kept(known.outputs[page]) for page in pages],
     }
     yield _table(columns, "How long each page ran, from the start of its kernel to the end of its last cell")
     yield f"<p>Together they ran for {value_text(sum(seconds))} s. "
@@ -129,7 +129,7 @@ def _figures(app: Sphinx, docname: str) -> Iterator[str]:
             "unit": [each["unit"] for each in told],
             "bound": [_verdict(each) for each in told],
             "measured again by": [Markup("<code>{}</code>").format(each["command"]) for each in told],
-            "on": [each["date"] for each in told],
+            "on": [_day(each["date"]) for each in told],
         }
         yield _table(columns, f"Measured on {where}")
 
@@ -150,8 +150,12 @@ def _link(app: Sphinx, docname: str, page: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(href, app.env.titles[page].astext())
 
 
-def _day(output: dict[str, Any]) -> str:
-    return f"on {output['finished'][:10]}, kept since"
+def _kept(output: dict[str, Any]) -> Markup:
+    return Markup("on {}, kept since").format(_day(output["finished"][:10]))
+
+
+def _day(date: str) -> Markup:
+    return Markup("<time>{}</time>").format(date)
 
 
 def _table(columns: dict[str, Any], caption: str) -> str:
