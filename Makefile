@@ -67,7 +67,7 @@ test: .venv/test chromium
 	@echo "4/5 the book"
 	@$(MAKE) --no-print-directory book
 	@echo "5/5 the built book and JupyterLab, in a browser"
-	@$(BIN)/pytest -n 2 --dist loadgroup tests/book
+	@$(BIN)/pytest tests/book
 
 # Each script names the chapter that reads its table, and can be run alone.
 experiments: .venv/book
