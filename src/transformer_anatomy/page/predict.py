@@ -26,11 +26,11 @@ class Prediction:
             for choice in self.choices
         )
         return styled(
-            '<section class="answer predict anatomy" aria-label="Predict first">'
+            '<div class="answer predict anatomy" role="group" aria-label="Predict first">'
             "<header><b>Predict first</b><span>commit, then unfold</span></header>"
             f"<fieldset><legend>{_emphasised(self.question)}</legend>{radios}</fieldset>"
             f'<details><summary {KEEP_KEYS}>What was measured</summary><p><span class="guess"></span>'
-            f"{_emphasised(self.reveal)}</p></details></section>"
+            f"{_emphasised(self.reveal)}</p></details></div>"
         )
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
-from transformer_anatomy.page import execution, folding, glossary, highlighting, repository, status
+from transformer_anatomy.page import execution, folding, glossary, highlighting, landmarks, repository
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
@@ -25,7 +25,7 @@ from transformer_anatomy.page.exercises.listing import chapter_title, headings
 
 PACKAGE = Path(__file__).parents[1]
 STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "table.css", "anatomy.css")
-SCRIPTS = ("explore.js", "answers.js")
+SCRIPTS = ("explore.js", "answers.js", "reach.js")
 LAYERS = "layers.js"  # only on pages with a figure of that kind, and before explore.js
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
@@ -60,11 +60,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     execution.setup(app)
     folding.setup(app)
     highlighting.setup(app)
+    landmarks.setup(app)
     repository.setup(app)
     panels.setup(app)
     ledger_page.setup(app)
     glossary.setup(app)
-    status.setup(app)
     return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
 
 

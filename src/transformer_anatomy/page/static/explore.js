@@ -295,7 +295,7 @@ function dataTable({ entries, places }, { values, labels }) {
   const columns = entries.flatMap(({ name, heads, prefix }) => heads
     ? heads.map((head, j) => [head, i => values[name][j * names.length + i] ?? values[name][0]])
     : labels.columns.map((head, j) => [prefix + head, i => values[name][i * labels.columns.length + j]]));
-  return h("table", {}, h("tr", {}, th("col", ""), ...columns.map(([head]) => th("col", head))), ...names.map((name, i) =>
+  return h("table", {}, h("tr", {}, h("td", {}), ...columns.map(([head]) => th("col", head))), ...names.map((name, i) =>
     h("tr", {}, th("row", name), ...columns.map(([, at]) => h("td", {}, number(at(i), places))))));
 }
 
