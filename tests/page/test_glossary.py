@@ -261,6 +261,18 @@ def test_pages_can_be_read_in_parallel(book, tmp_path):
     assert 'href="first.html#first-layer"' in entry(tmp_path, "term-layer")
 
 
+def test_all_pages_on_one_have_the_same_links_and_each_leads_to_a_place_on_it(tmp_path):
+    write(tmp_path)
+    status, log = build(tmp_path, "-W", "-b", "singlehtml")
+    assert status == 0, log
+    found = links(tmp_path, "index")
+    assert [anchor for _, _, anchor in found if anchor] == ["first-relu", "first-layer", "first-layer-normalisation"]
+    html = (tmp_path / "_build" / "index.html").read_text(encoding="utf-8")
+    ids = re.findall(r' id="([^"]+)"', html)
+    assert len(found) == 4 and len(ids) == len(set(ids))
+    assert {href.rpartition("#")[2] for href in re.findall(r'href="([^"]*#(?:term|first)-[^"]*)"', html)} <= set(ids)
+
+
 def test_a_term_that_nobody_uses_and_a_section_that_is_not_there_are_warnings(tmp_path):
     unused = ENTRY | {"id": "saddle"}
     write(tmp_path, [LAYER, NORM, RELU | {"explained": "nowhere"}, unused])

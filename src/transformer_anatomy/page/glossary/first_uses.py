@@ -108,6 +108,15 @@ def _check_uses(app: Sphinx, env: BuildEnvironment) -> None:
                 )  # fmt: skip
 
 
+def _page_of(node: nodes.Node, docname: str) -> str:
+    """The page that a node was read from, also where the builder puts all pages into one: sections then name theirs."""
+    while node is not None:
+        if isinstance(node, nodes.section) and "docname" in node:
+            return node["docname"]
+        node = node.parent
+    return docname
+
+
 def _link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     marked = list(doctree.findall(first_use))
     if not marked:
@@ -116,7 +125,7 @@ def _link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     glossary = min(pages(app.env), default=None)
     for use in marked:
         term = terms.get(use["term"])
-        here = term is not None and first.get(term.id) == docname
+        here = term is not None and first.get(term.id) == _page_of(use, docname)
         if glossary is None or term is None or (term.everyday and not here):
             use.replace_self(use.children)
             continue
