@@ -158,13 +158,13 @@ PAGES = {
 
 
 def write(root, entries=ENTRIES, **pages):
-    (root / "glossary.yml").write_text(yaml.safe_dump(entries, allow_unicode=True), encoding="utf-8")
-    (root / "conf.py").write_text(
-        'extensions = ["myst_parser", "transformer_anatomy.page.glossary"]\nhtml_theme = "basic"\n'
-    )
-    for name, words in (PAGES | pages).items():
-        if not (root / f"{name}.md").exists() or (root / f"{name}.md").read_text() != words:
-            (root / f"{name}.md").write_text(words)
+    """Leaves alone what is as it should be: pages are read again when the glossary's file is newer."""
+    files = {f"{name}.md": words for name, words in (PAGES | pages).items()}
+    files["glossary.yml"] = yaml.safe_dump(entries, allow_unicode=True)
+    files["conf.py"] = 'extensions = ["myst_parser", "transformer_anatomy.page.glossary"]\nhtml_theme = "basic"\n'
+    for name, words in files.items():
+        if not (root / name).exists() or (root / name).read_text(encoding="utf-8") != words:
+            (root / name).write_text(words, encoding="utf-8")
 
 
 def build(root, *options):
