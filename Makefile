@@ -8,7 +8,7 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve lab test clean chromium experiments benchmark benchmark-model benchmark-figures benchmark-instruments
+.PHONY: help book serve lab test clean chromium experiments benchmark benchmark-model benchmark-figures benchmark-instruments benchmark-build
 
 help:
 	@echo "make book         set up, build the book, say where to open it"
@@ -16,8 +16,8 @@ help:
 	@echo "make lab          set up and open the notebooks in JupyterLab"
 	@echo "make test         set up and run every test"
 	@echo "make experiments  train again what the chapters keep in book/data (40 minutes)"
-	@echo "make benchmark    measure the model against others, the instruments, and the figures in a browser"
-	@echo "                  (one of them: make benchmark-model, benchmark-instruments, benchmark-figures)"
+	@echo "make benchmark    measure the model against others, the instruments, the figures in a browser, and the build"
+	@echo "                  (one of them: make benchmark-model, benchmark-instruments, benchmark-figures, benchmark-build)"
 
 .venv/pip:
 	@echo "Making .venv"
@@ -80,7 +80,7 @@ experiments: .venv/book
 	@$(BIN)/pip install --quiet --prefix .venv/beside --constraint constraints.txt --requirement benchmarks/requirements.txt
 	@touch $@
 
-benchmark: benchmark-model benchmark-instruments benchmark-figures
+benchmark: benchmark-model benchmark-instruments benchmark-figures benchmark-build
 
 benchmark-model: .venv/benchmark
 	@echo "Measuring the model against others (four minutes)"
@@ -95,6 +95,10 @@ benchmark-instruments: .venv/test
 	@$(BIN)/python -m benchmarks.health --record
 	@$(BIN)/python -m benchmarks.attention_statistics --record
 	@$(BIN)/python -m benchmarks.sweep --record
+
+benchmark-build: .venv/test
+	@echo "Measuring how long the book takes to build, cold and warm (five minutes)"
+	@$(BIN)/python -m benchmarks.build --record
 
 clean:
 	@echo "Removing the built book and its cache"

@@ -70,7 +70,7 @@ def main() -> int:
     slowest = max(ratio("Encoder", ours(), rounds), ratio("nn.TransformerEncoder", in_torch(), rounds))
     print(f"at most {slowest:.2f} plain steps, the limit is {LIMIT:.0f}")
     if arguments.record:
-        name = "`examine`, six layers of width 256, 8 × 128 tokens"
+        name = "A report of examine on six layers of width 256, 8 × 128 tokens"
         record(name, slowest, "plain training steps", at_most=LIMIT, command="make benchmark-instruments")
     return 0 if slowest <= LIMIT else 1
 

@@ -22,6 +22,8 @@ BOOK = Path(__file__).parents[2] / "book"
 # Long enough for a machine that is busy with other work, too; in seconds.
 TO_START, TO_RUN, TO_ANSWER = 120, 300, 60
 
+pytestmark = pytest.mark.xdist_group("lab")  # one server, and one chapter at a time
+
 STDERR = "[data-mime-type='application/vnd.jupyter.stderr']"
 # All figures live, or a cell that failed: then the others will not come.
 SETTLED = f"""figures => {{

@@ -3,6 +3,7 @@ import re
 import pandas as pd
 import pytest
 import torch
+from markupsafe import Markup
 
 from transformer_anatomy import Table
 
@@ -33,6 +34,11 @@ def test_numbers_stand_on_the_right_and_words_and_booleans_on_the_left():
 def test_a_path_breaks_where_its_words_join_and_a_number_does_not():
     table = Table({"where": ["layers.0.hidden_projection"], "by": ["10.5-fold"]}, caption="c")
     assert cells(table)[1] == ["layers.0.<wbr>hidden_<wbr>projection", "10.5-fold"]
+
+
+def test_markup_stays_as_it_is():
+    table = Table({"page": [Markup('<a href="a.html">A</a>')], "n": ["<b>"]}, caption="c")
+    assert cells(table)[1] == ['<a href="a.html">A</a>', "&lt;b&gt;"]
 
 
 def test_a_caption_is_the_table_s_own_and_the_page_brings_the_style(monkeypatch):

@@ -42,7 +42,7 @@ class Runs:
     """Page to what the cache tells of its outputs, `execution_seconds` and `finished`; and what this build executed."""
 
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    executed: int = 0
+    executed: tuple[str, ...] = ()
     at_a_time: int = 0
     seconds: float = 0.0
 
@@ -72,8 +72,8 @@ def _execute_what_is_missing(app: Sphinx, env: BuildEnvironment, docnames: list[
     if missing:
         begun = time.perf_counter()
         order = longest_first({name: before.get(name, {}).get("execution_seconds") for name in missing})
-        known.executed, known.at_a_time = len(missing), min(joblib.cpu_count(), len(missing))
-        logger.info("Executing %d notebooks, %d at a time", known.executed, known.at_a_time)
+        known.executed, known.at_a_time = tuple(missing), min(joblib.cpu_count(), len(missing))
+        logger.info("Executing %d notebooks, %d at a time", len(missing), known.at_a_time)
         _execute({name: pages[name] for name in order}, known.at_a_time, config, cache)
         known.seconds = time.perf_counter() - begun
     for name, (_, notebook) in pages.items():

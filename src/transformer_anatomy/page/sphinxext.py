@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
-from transformer_anatomy.page import execution, folding, glossary, highlighting, landmarks, repository
+from transformer_anatomy.page import execution, folding, glossary, highlighting, landmarks, repository, status
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
@@ -65,6 +65,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     panels.setup(app)
     ledger_page.setup(app)
     glossary.setup(app)
+    status.setup(app)
     return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -13,8 +13,9 @@ from transformer_anatomy.page.typography import marked
 class Table:
     """`columns` by their headings, a pandas `DataFrame` or a dict of lists and 1-D tensors; the first names the rows.
 
-    Numbers are rounded and aligned on the right, missing ones are dashes; `caption` says what was measured. It shows
-    itself. Raises `TypeError` for what has no named columns, `ValueError` for columns of different lengths or none.
+    Numbers are rounded and aligned on the right, missing ones are dashes, markup (`__html__`) stays as it is; `caption`
+    says what was measured. It shows itself. Raises `TypeError` for what has no named columns, `ValueError` for
+    columns of different lengths or none.
     """
 
     def __init__(self, columns: Any, *, caption: str):
@@ -46,9 +47,13 @@ class Table:
 
 
 def _row(values: tuple[object, ...], kinds: list[str]) -> str:
-    first, *others = (_breakable(marked(_text(value))) for value in values)
+    first, *others = map(_markup, values)
     cells = "".join(f'<td class="{kind}">{text}</td>' for text, kind in zip(others, kinds[1:], strict=True))
     return f'<tr><th scope="row" class="{kinds[0]}">{first}</th>{cells}</tr>'
+
+
+def _markup(value: object) -> str:
+    return value.__html__() if hasattr(value, "__html__") else _breakable(marked(_text(value)))
 
 
 def _breakable(markup: str) -> str:

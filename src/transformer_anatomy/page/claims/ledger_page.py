@@ -79,6 +79,11 @@ def _cards(env: BuildEnvironment) -> dict[str, list[dict[str, Any]]]:
     return env.__dict__.setdefault("anatomy_cards", {})
 
 
+def checked_statements(env: BuildEnvironment) -> set[str]:
+    """Ids of the statements that a card on a page of this build checks."""
+    return {card["id"] for cards in _cards(env).values() for card in cards}
+
+
 def _ledgers(env: BuildEnvironment) -> set[str]:
     """The pages that hold a ledger."""
     return env.__dict__.setdefault("anatomy_ledgers", set())
