@@ -8,11 +8,12 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve lab test clean chromium experiments benchmark benchmark-model benchmark-figures benchmark-instruments benchmark-build
+.PHONY: help book pdf serve lab test clean chromium experiments benchmark benchmark-model benchmark-figures benchmark-instruments benchmark-build
 
 help:
 	@echo "make book         set up, build the book, say where to open it"
 	@echo "make serve        build the book and serve it on localhost:$(PORT)"
+	@echo "make pdf          build the book and print it to one PDF (adds Chromium if there is none)"
 	@echo "make lab          set up and open the notebooks in JupyterLab"
 	@echo "make test         set up and run every test"
 	@echo "make experiments  train again what the chapters keep in book/data (40 minutes)"
@@ -42,6 +43,18 @@ book: .venv/book
 	@$(BIN)/jupyter-book build . -W --keep-going -n >_build/log.txt 2>&1 || { cat _build/log.txt; exit 1; }
 	@echo "Open _build/html/index.html, or run: make serve"
 
+.venv/pdf: .venv/book
+	@echo "Installing what the printing needs into .venv"
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[pdf]'
+	@touch $@
+
+# The PDF also lies beside the pages, so that publishing them publishes it.
+pdf: .venv/pdf book chromium
+	@echo "Printing the book (a minute)"
+	@$(BIN)/python -m printing
+	@cp _build/anatomy-of-the-transformer.pdf _build/html/
+	@echo "Open _build/anatomy-of-the-transformer.pdf"
+
 serve: book
 	@echo "Serving the book on http://localhost:$(PORT) (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
@@ -54,8 +67,8 @@ lab: .venv/book
 chromium:
 	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
 		[ -n "$$name" ] && command -v "$$name" >/dev/null && exit 0; done; false \
-		|| { echo "Installing Chromium for the browser tests"; $(if $(filter 0,$(shell id -u)),,sudo )sh -c 'apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk >/dev/null'; } \
-		|| { echo "No Chromium: install it, or name yours: make test CHROMIUM=/path/to/chrome"; exit 1; }
+		|| { echo "Installing Chromium"; $(if $(filter 0,$(shell id -u)),,sudo )sh -c 'apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk >/dev/null'; } \
+		|| { echo "No Chromium: install it, or name yours: make CHROMIUM=/path/to/chrome"; exit 1; }
 
 test: .venv/test chromium
 	@echo "1/5 style"

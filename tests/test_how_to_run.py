@@ -7,7 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "book" / "how_to_run.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-WAYS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")][1:]
+WAYS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")][
+    1:
+]
 
 
 def test_each_way_says_how_it_was_tried_or_that_it_was_not():

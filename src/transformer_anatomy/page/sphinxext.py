@@ -24,8 +24,8 @@ from transformer_anatomy.page.exercises import panels
 from transformer_anatomy.page.exercises.listing import chapter_title, headings
 
 PACKAGE = Path(__file__).parents[1]
-STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "table.css", "anatomy.css")
-SCRIPTS = ("explore.js", "answers.js", "reach.js")
+STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "table.css", "anatomy.css", "print.css")
+SCRIPTS = ("explore.js", "answers.js", "reach.js", "print.js")
 LAYERS = "layers.js"  # only on pages with a figure of that kind, and before explore.js
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
