@@ -89,6 +89,7 @@ async ({ book, first, targets }) => {
     #answers > div { break-inside: avoid; }
     #folded-code > div { margin-bottom: var(--s3); font-size: var(--tiny); }
     #folded-code .cell_input { background: var(--panel); border-radius: var(--r2); }
+    #folded-code :is(.highlight, pre) { background: none !important; }
     #folded-code pre { padding: var(--s1) var(--s3); font-size: 11px; line-height: 1.35; break-inside: auto; }
     .explore .grid { border: 0 solid var(--line); }
     .explore .grid::after { content: none; }
