@@ -11,6 +11,7 @@ from tests.book.conftest import pages
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"]
 THEME = ["search", "genindex"]  # pages that the theme makes
+UNFOLD = "document.querySelectorAll('details').forEach(details => { details.open = true; })"
 SOME = "book/bibliography"  # where what is the same on every page is judged
 
 
@@ -61,7 +62,7 @@ def test_axe_finds_nothing_on_a_page_wide_or_narrow_folded_or_unfolded(open_page
     page = open_page(name, viewport={"width": 1200, "height": 900})
     assert found(page) == []
     page.emulate_media(color_scheme="dark")
-    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+    page.evaluate(UNFOLD)
     page.wait_for_timeout(350)
     assert found(page, colours=False) == []
     page.set_viewport_size({"width": 390, "height": 900})
@@ -105,3 +106,21 @@ def test_axe_finds_nothing_at_an_answered_exercise_and_a_prediction(open_page, s
     page.locator(".predict input").first.check()
     page.locator(".predict summary").first.click()
     assert found(page, ".predict") == []
+
+
+def test_nothing_moves_where_less_motion_is_asked_for(open_page):
+    page = open_page("book/residuals")
+    page.evaluate(UNFOLD)
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_the_buttons_of_a_page_show_that_they_have_the_focus(open_page):
+    page = open_page(SOME, viewport={"width": 1200, "height": 900})
+    page.locator(".header-article__inner button").first.focus()
+    ringless = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        ringless += page.evaluate(
+            "[document.activeElement].filter(e => getComputedStyle(e).outlineStyle === 'none').map(e => e.outerHTML)"
+        )
+    assert ringless == []

@@ -17,3 +17,10 @@ def test_the_corner_of_a_table_heads_nothing_and_a_head_stays_one():
 
 def test_the_name_of_the_book_stands_in_a_landmark():
     assert 'role="banner"' in (TEMPLATES / "navbar-logo.html").read_text()
+
+
+def test_a_fold_has_the_name_that_stands_on_it():
+    assert (
+        corrected('<summary aria-label="Toggle hidden content"><p>Code</p></summary>')
+        == "<summary><p>Code</p></summary>"
+    )

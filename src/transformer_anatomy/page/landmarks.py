@@ -10,6 +10,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 BODY = (
     ('role="doc-biblioentry"', 'role="listitem"'),  # deprecated, and no part of the list that it stands in
     ('<th class="head"><p></p></th>', "<td></td>"),  # the corner of a table heads nothing
+    (' aria-label="Toggle hidden content"', ""),  # what is read on it, Code or Hide the code, is its name
 )
 
 
