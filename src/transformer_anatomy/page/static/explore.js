@@ -327,6 +327,13 @@ function wire(c, input, output, moved) {
 // What layers.js, which only some pages have, draws with
 const tools = { h, s, text, path, rect, dot, range, clamp, largest, number, widest, cut, isShown, colourScale };
 
+function whenNear(element, act) {
+  const near = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (isIntersecting) near.disconnect(), act();
+  }, { rootMargin: "100%" });
+  near.observe(element);
+}
+
 // A figure: controls, drawing, words. `connect` is what live.js adds to it.
 const figures = new Set();
 function mount(root, connect) {
@@ -339,12 +346,14 @@ function mount(root, connect) {
   const svg = s("svg", { role: "img", "aria-label": spec.alt });
   picture.replaceChildren(svg);
   find(".state").textContent = spec.state;
-  const drawing = ({ heatmap, lines, bars }[spec.kind] ?? anatomyLayers)({ spec, root, picture, svg, redraw, tools }), resized = new ResizeObserver(redraw);
-  let frame, kernel;
+  const drawing = ({ heatmap, lines, bars }[spec.kind] ?? anatomyLayers)({ spec, root, picture, svg, redraw, tools });
+  const resized = new ResizeObserver(() => picture.clientWidth === drawnAt || redraw());
+  let frame, kernel, touched, drawnAt;
   function redraw() {
-    if (!picture.clientWidth) return;
+    drawnAt = picture.clientWidth;
+    if (!drawnAt) return;
     pen.font = `13px ${getComputedStyle(root).fontFamily}`;
-    const [height, ...drawn] = drawing.draw(frame, picture.clientWidth);
+    const [height, ...drawn] = drawing.draw(frame, drawnAt);
     svg.setAttribute("height", height);
     svg.replaceChildren(...drawn);
     const said = `${frame.readout} ${drawing.sentence?.(frame) ?? ""}`.trim();
@@ -358,7 +367,16 @@ function mount(root, connect) {
     const index = places.reduce((sum, place, i) => sum * spec.controls[i].values.length + place, 0);
     if (!places.includes(-1)) show(readFrame(spec, index));
   }
-  function moved() { showStored(); kernel?.ask(); }
+  function moved() { touched = true; showStored(); kernel?.ask(); }
+  function fetchFrames() {  // all of them, which take the place of the first; a script, since nothing else loads from disk
+    const script = h("script", { src: root.dataset.frames, error: () => { find(".problem").textContent = "The other frames of this figure could not be loaded."; } });
+    script.receive = all => {
+      Object.assign(spec, all);
+      root.removeAttribute("data-frames");
+      if (touched) showStored();
+    };
+    document.head.append(script);
+  }
   root.querySelectorAll(".controls label").forEach((label, i) => {
     wire(spec.controls[i], label.querySelector("input, select"), label.querySelector("output"), moved);
   });
@@ -366,6 +384,7 @@ function mount(root, connect) {
   showStored();
   figures.add(redraw);
   resized.observe(find(".title"));  // as wide as the picture, but not moved by drawing
+  if (root.dataset.frames) whenNear(root, fetchFrames);
   if (connect) kernel = connect({ spec, root, show, showStored, moved });
   return () => { figures.delete(redraw); resized.disconnect(); kernel?.close(); };
 }
