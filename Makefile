@@ -8,7 +8,7 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve lab test clean chromium experiments benchmark benchmark-model benchmark-figures benchmark-instruments benchmark-build
+.PHONY: help book pdf serve lab test clean chromium experiments benchmark benchmark-model benchmark-figures benchmark-pages benchmark-instruments benchmark-build
 
 help:
 	@echo "make book         set up, build the book, say where to open it"
@@ -18,7 +18,7 @@ help:
 	@echo "make test         set up and run every test"
 	@echo "make experiments  train again what the chapters keep in book/data (40 minutes)"
 	@echo "make benchmark    measure the model against others, the instruments, the figures in a browser, and the build"
-	@echo "                  (one of them: make benchmark-model, benchmark-instruments, benchmark-figures, benchmark-build)"
+	@echo "                  (one of them: make benchmark-model, benchmark-instruments, benchmark-figures, benchmark-pages, benchmark-build)"
 
 .venv/pip:
 	@echo "Making .venv"
@@ -93,7 +93,7 @@ experiments: .venv/book
 	@$(BIN)/pip install --quiet --prefix .venv/beside --constraint constraints.txt --requirement benchmarks/requirements.txt
 	@touch $@
 
-benchmark: benchmark-model benchmark-instruments benchmark-figures benchmark-build
+benchmark: benchmark-model benchmark-instruments benchmark-figures benchmark-pages benchmark-build
 
 benchmark-model: .venv/benchmark
 	@echo "Measuring the model against others (four minutes)"
@@ -102,6 +102,10 @@ benchmark-model: .venv/benchmark
 benchmark-figures: .venv/test chromium
 	@echo "Measuring the figures of a sample page"
 	@$(BIN)/python -m benchmarks.figures --record
+
+benchmark-pages: .venv/test chromium book
+	@echo "Measuring how soon the text of each page can be read"
+	@$(BIN)/python -m benchmarks.pages --record
 
 benchmark-instruments: .venv/test
 	@echo "Measuring what the instruments cost (three minutes)"

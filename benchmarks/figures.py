@@ -103,7 +103,10 @@ def measure(page, path: Path, moves: int) -> float:
     print(f"{'median':>7} {'95 %':>7} {'KB':>6}  figure, control")
     for markup, figure in zip(figures, page.locator("figure.explore").all(), strict=True):
         title = figure.locator(".title").inner_text()
-        size = len(markup.encode()) / 1000
+        frames = re.search(r'data-frames="([^"]*)"', markup)  # in a built book they stand beside the page
+        size = (len(markup.encode()) + ((path.parent / frames[1]).stat().st_size if frames else 0)) / 1000
+        figure.scroll_into_view_if_needed()
+        figure.and_(page.locator(":not([data-frames])")).wait_for()
         for index, label in enumerate(figure.locator(".controls .name").all_inner_texts()):
             times = sorted(figure.evaluate(MEASURE, [index, moves]))
             late = times[math.ceil(0.95 * moves) - 1]
