@@ -1,10 +1,10 @@
 """Whoever opens the book sees in the first screen what it asks, and a figure; and can move it."""
 
-import json
 import re
 from collections import Counter
 
 import yaml
+from playwright.sync_api import expect
 
 from tests.browsing import controls, drawn, move
 from tests.chapters import ROOT
@@ -31,21 +31,18 @@ def test_its_figure_moves_and_says_what_it_shows(visit, address):
 
 def test_its_title_holds_at_every_setting(visit, built):
     """In layers 2 to 5, and only there, more than half goes to [CLS]."""
-    page = visit(f"{built.as_uri()}/book/index.html").page
-    stored = json.loads(page.locator("figure.explore script").first.text_content())
-    said = [re.match(r"Layer (\d): of a word’s attention (\d\.\d+) goes to", text) for text in readouts(stored)]
-    shares = [(int(found[1]), float(found[2])) for found in said]
+    figure = visit(f"{built.as_uri()}/book/index.html").page.locator("figure.explore")
+    sentence, layer, readout = figure.locator("select"), figure.locator("input[type=range]"), figure.locator(".readout")
+    shares = []
+    for choice in range(3):
+        sentence.select_option(index=choice)
+        for number in range(1, 7):
+            layer.fill(str(number - 1))
+            expect(readout).to_have_text(re.compile(rf"^Layer {number}: of a word’s attention \d\.\d+ goes to \[CLS\]"))
+            shares.append((number, float(re.search(r"\d\.\d+", readout.inner_text())[0])))
     assert len(shares) == 18
-    assert {layer for layer, share in shares if share > 0.5} == {2, 3, 4, 5}
-    assert {layer for layer, share in shares if share <= 0.5} == {1, 6}
-
-
-def readouts(stored) -> list[str]:
-    """Every sentence of a figure's data that begins with its layer."""
-    if isinstance(stored, str):
-        return [stored] if stored.startswith("Layer ") else []
-    inner = stored.values() if isinstance(stored, dict) else stored if isinstance(stored, list) else []
-    return [text for value in inner for text in readouts(value)]
+    assert {number for number, share in shares if share > 0.5} == {2, 3, 4, 5}
+    assert {number for number, share in shares if share <= 0.5} == {1, 6}
 
 
 def test_it_counts_the_verdicts_of_the_ledger(visit, built):

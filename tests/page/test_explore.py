@@ -614,4 +614,4 @@ def test_the_module_of_jupyterlab_is_the_script_of_the_book():
     assert widget._esm.startswith(book)
     assert "export default" in widget._esm[len(book) :]
     assert "export" not in book
-    assert len(book.encode()) <= 23 * 1024
+    assert len(book.encode()) <= 25_000  # as written; a page of the book carries less

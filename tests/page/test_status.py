@@ -97,12 +97,17 @@ def test_each_page_that_ran_has_its_seconds_and_an_unchanged_one_keeps_them(book
 def test_a_page_that_ran_too_long_is_marked(monkeypatch, unchecked):
     seconds = {"a": 60, "b": 61}
     outputs = {name: {"execution_seconds": seconds[name], "finished": "2026-01-02T03"} for name in seconds}
+    outputs["c"] = {"execution_seconds": 5}  # by MyST-NB itself, which says no date
     monkeypatch.setattr(status, "runs", lambda env: Runs(outputs, ("a",)))
     monkeypatch.setattr(status, "_link", lambda app, docname, page: page)
-    app = SimpleNamespace(env=SimpleNamespace(collect_relations=lambda: {"b": [], "index": [], "a": []}))
+    app = SimpleNamespace(env=SimpleNamespace(collect_relations=lambda: {"b": [], "index": [], "a": [], "c": []}))
     markup = "".join(status._pages(app, "status"))
     rows = [text(row) for row in re.findall(r"<tr>(.*?)</tr>", markup)]
-    assert rows[1:] == ["b 61.0 missed on 2026-01-02, kept since", "a 60.0 kept in this build"]
+    assert rows[1:] == [
+        "b 61.0 missed on 2026-01-02, kept since",
+        "a 60.0 kept in this build",
+        "c 5.00 kept in an earlier build",
+    ]
 
 
 def test_a_build_that_executes_nothing_says_so(book):

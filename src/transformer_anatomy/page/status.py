@@ -151,6 +151,8 @@ def _link(app: Sphinx, docname: str, page: str) -> Markup:
 
 
 def _kept(output: dict[str, Any]) -> Markup:
+    if "finished" not in output:  # MyST-NB itself executed it
+        return Markup("in an earlier build")
     return Markup("on {}, kept since").format(_day(output["finished"][:10]))
 
 

@@ -1,6 +1,6 @@
 // What scrolls sideways (a formula, code, a table) can be reached and moved by keyboard, and has a name.
 (function () {
-  const SCROLLERS = "mjx-container[display], main pre, .cell_output > .output, .results, .data > div, .pst-scrollable-table-container";
+  const SCROLLERS = "mjx-container[display], main pre, .cell_output > .output, .results, .health, .data > div, .pst-scrollable-table-container";
   function reach() {
     for (const element of document.querySelectorAll(SCROLLERS)) {
       if (element.scrollWidth > element.clientWidth) {
