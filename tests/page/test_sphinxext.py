@@ -168,10 +168,16 @@ def test_the_ledger_is_filtered_without_a_script_by_chapters_with_their_titles_i
 
 
 def test_folded_code_without_output_unfolds_with_the_folded_cell_after_it(book):
-    cells = re.findall(r'<div class="cell tag_hide-input.*?</details>', page(book, "first"), re.S)
-    code = [html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in cells]
+    folds = re.findall(r'<details class="[^"]*above-input.*?</details>', page(book, "first"), re.S)
+    code = [html.unescape(re.sub(r"<[^>]+>", "", fold)) for fold in folds]
     assert len(code) == 3  # alone under the title; before the card and with it; after the card
     assert all(words in code[1] for words in ("ratio =", "import", "seven keys")) and "rest =" in code[2]
+
+
+def test_folded_code_stands_below_what_it_shows(book):
+    cells = re.findall(r'<div class="cell tag_hide-input.*?(?=<div class="cell tag|</section>)', page(book, "first"), re.S)
+    shows = [cell for cell in cells if "cell_output" in cell]
+    assert shows and all(cell.index("cell_output") < cell.index("above-input") for cell in shows)
 
 
 def test_what_a_cell_prints_is_one_block(book):

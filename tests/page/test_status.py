@@ -84,13 +84,13 @@ def test_each_page_that_ran_has_its_seconds_and_an_unchanged_one_keeps_them(book
     assert "This build executed 2 of 2, " in words
     first = table[1][1]
     cell = ["from transformer_anatomy import claim", 'claim("S0-b", measured=2.0)']
-    write_notebook(book / "book" / "second.ipynb", ["# The other", cell])
+    write_notebook(book / "book" / "second.ipynb", ["# The second chapter", cell])
     code, log = build(book, *STRICT)
     assert code == 0, log
     table, words = shown(book)["pages"]
     assert table[1][:3] == ["The first chapter", first, "kept"]
     assert re.fullmatch(r"on \d{4}-\d\d-\d\d, kept since", table[1][3])
-    assert table[2][0] == "The other" and table[2][3] == "in this build"
+    assert table[2][0] == "The second chapter" and table[2][3] == "in this build"
     assert "This build executed 1 of 2, one after the other, in" in words
 
 

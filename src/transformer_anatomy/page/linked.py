@@ -66,9 +66,10 @@ def _choose(app: Sphinx, page: str, template: str, context: dict[str, Any], doct
             app.add_js_file(name, priority=priority, **attributes)
     if not re.search(OTHERS["mathjax"], body):
         # Nothing to set here: the browser fetches it for the next page, when it has nothing else to do.
+        app.add_js_file(app.config.mathjax_path)  # as on a page with formulas; `used` takes it away again
         tags = "".join(context["js_tag"](script) for script in context["script_files"])
         fonts = [context["pathto"](FONT.format(name), True) for name in FONTS]
-        context["prefetched"] = [*re.findall(r'src="([^"]*/mathjax/[^"]*)"', tags), *fonts]
+        context["prefetched"] = [*re.findall(r'src="([^"]*/mathjax/[^"]*)"', tags)[:1], *fonts]
     for kind in ("script_files", "css_files"):
         context[kind] = list(used(context.get(kind, ()), body))
 
