@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+import zlib
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     ledger_page.setup(app)
     glossary.setup(app)
     status.setup(app)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "env_version": _code_of_the_pages(), "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _code_of_the_pages() -> int:
+    """A number that changes with the code that reads and writes pages: all of them are then read and written anew."""
+    return zlib.crc32(b"".join(file.read_bytes() for file in sorted((PACKAGE / "page").rglob("*.py"))))
 
 
 def _use_local_mathjax(app: Sphinx, config: Config) -> None:
