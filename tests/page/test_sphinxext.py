@@ -175,7 +175,8 @@ def test_folded_code_without_output_unfolds_with_the_folded_cell_after_it(book):
 
 
 def test_folded_code_stands_below_what_it_shows(book):
-    cells = re.findall(r'<div class="cell tag_hide-input.*?(?=<div class="cell [td]|</section>)', page(book, "first"), re.S)
+    cell = r'<div class="cell tag_hide-input.*?(?=<div class="cell [td]|</section>)'
+    cells = re.findall(cell, page(book, "first"), re.S)
     shows = [cell for cell in cells if "cell_output" in cell]
     assert shows and all(cell.index("cell_output") < cell.index("above-input") for cell in shows)
 

@@ -78,7 +78,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     ledger_page.setup(app)
     glossary.setup(app)
     status.setup(app)
-    return {"version": "1", "env_version": _code_of_the_pages(), "parallel_read_safe": True, "parallel_write_safe": True}
+    parallel = {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "env_version": _code_of_the_pages()} | parallel
 
 
 def _code_of_the_pages() -> int:
