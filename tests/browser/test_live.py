@@ -245,7 +245,7 @@ def test_entries_keep_their_order_whatever_their_names(visit, address, monkeypat
     kernel.figure.locator("summary").click()
     cells = kernel.figure.locator(".data tr").nth(1).locator("td").all_inner_texts()
     assert cells == ["0.50", "0.00", "0.00", "0.50", "0.25", "0.25"]
-    assert kernel.figure.locator(".data tr").first.locator("th").all_inner_texts()[1:4:2] == ["64: 1", "8: 1"]
+    assert kernel.figure.locator(".data tr").first.locator("th").all_inner_texts()[:4:2] == ["64: 1", "8: 1"]
 
 
 def test_the_device_that_is_chosen_computes(visit, address, monkeypatch):

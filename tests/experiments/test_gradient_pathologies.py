@@ -28,12 +28,13 @@ def test_every_case_was_run_with_three_seeds():
     assert set(TABLE) == {(name, seed) for name in experiment.CASES for seed in range(3)}
 
 
-@pytest.mark.parametrize("name", ["two teachers", "10·I, not divided"])
-def test_a_training_begun_again_has_the_losses_of_the_table(name):
+# A saturated softmax enlarges the last digits, in which processors differ, to hundredths of the loss within 20 steps.
+@pytest.mark.parametrize(("name", "within"), [("two teachers", 0.001), ("vanishing, SGD", 0.001), ("10·I", 0.02)])
+def test_a_training_begun_again_has_the_losses_of_the_table(name, within):
     again = experiment.run(name, seed=1, n_steps=experiment.CASES[name].warmup)  # so long the rates are the same
     losses = [key for key in again if key.startswith("loss")]
     assert len(losses) == 2
-    assert [again[key] for key in losses] == pytest.approx([TABLE[name, 1][key] for key in losses], rel=0.01)
+    assert [again[key] for key in losses] == pytest.approx([TABLE[name, 1][key] for key in losses], rel=within)
 
 
 def test_the_second_teacher_wants_other_words_for_the_same_questions():

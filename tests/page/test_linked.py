@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from unittest.mock import create_autospec
 
 import pytest
@@ -13,6 +14,7 @@ from transformer_anatomy.page.assets import STATIC
 
 def chosen(body, scripts=()):
     app = create_autospec(Sphinx)
+    app.config = SimpleNamespace(mathjax_path="mathjax/tex-chtml.js")
     context = {"body": body, "script_files": scripts, "js_tag": lambda script: f'<script src="../{script.filename}">'}
     context["pathto"] = lambda name, resource: f"../{name}"
     linked._choose(app, "page", "page.html", context, None)
@@ -22,7 +24,7 @@ def chosen(body, scripts=()):
 def ours(body):
     """What `chosen` adds besides the scripts of every page."""
     added, context = chosen(body)
-    everywhere = {"reach.js", "print.js"}
+    everywhere = {"reach.js", "print.js", "mathjax/tex-chtml.js"}
     assert everywhere <= {name for name, _ in added}
     return [(name, attributes) for name, attributes in added if name not in everywhere], context
 
