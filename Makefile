@@ -80,7 +80,7 @@ test: .venv/test chromium
 	@echo "4/5 the book"
 	@$(MAKE) --no-print-directory book
 	@echo "5/5 the built book and JupyterLab, in a browser"
-	@$(BIN)/pytest tests/book
+	@$(BIN)/pytest -n 2 --dist loadgroup tests/book
 
 # Each script names the chapter that reads its table, and can be run alone.
 experiments: .venv/book

@@ -21,6 +21,13 @@ DRAWN = """figure => ({
     [canvas.width, canvas.height, ...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data]),
   marks: [...figure.querySelectorAll(".picture svg")].map(svg => svg.outerHTML),
 })"""
+# The same as one number: pixels are many, and slow to hand over.
+DRAWN_BRIEFLY = f"""figure => {{
+  let hash = 0;
+  for (const text of Object.values(({DRAWN})(figure)).map(String))
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash, 31) + text.charCodeAt(i) | 0;
+  return hash;
+}}"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,11 @@ class Visit:
 def drawn(figure: Locator) -> dict:
     """What a figure shows: `pixels` of its canvases, `marks` of its svg elements."""
     return figure.evaluate(DRAWN)
+
+
+def drawn_briefly(figure: Locator) -> int:
+    """A hash of what a figure shows."""
+    return figure.evaluate(DRAWN_BRIEFLY)
 
 
 def controls(figure: Locator) -> list[Locator]:
@@ -77,6 +89,7 @@ def visit(browser):
 
     def open_page(address: str, **options) -> Visit:
         context = browser.new_context(**{"viewport": {"width": 1000, "height": 900}} | options)
+        context.set_default_timeout(90_000)  # ms, long enough for a machine that is busy with other work
         contexts.append(context)
         visit = Visit(context.new_page())
 

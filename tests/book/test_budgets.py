@@ -19,13 +19,17 @@ from transformer_anatomy.page.assets import STATIC
 KB = 1000
 FIRST, NEXT, READ, REQUESTS, OURS = 2500 * KB, 400 * KB, 800 * KB, 60, 25 * KB
 WITH_FIGURES = 'figure class="explore'
-# A table of contents that follows the reader scrolls by itself: that is no shift of what is read.
+# Three things move by themselves: a table of contents that follows the reader; and, while the page still arrives, the
+# buttons of its header as one more comes, and the columns of a table as one more row does.
 SHIFTS = """() => {
   window.shifted = 0;
+  const arrived = () => performance.getEntriesByType("navigation")[0].domContentLoadedEventStart || Infinity;
   new PerformanceObserver(list => {
-    for (const { value, sources } of list.getEntries())
-      if (!sources.length || sources.some(({ node }) => !node?.parentElement?.closest(".bd-sidebar-secondary")))
+    for (const { value, sources, startTime } of list.getEntries()) {
+      const expected = ".bd-sidebar-secondary" + (startTime < arrived() ? ", .header-article-items, table" : "");
+      if (!sources.length || sources.some(({ node }) => !node?.parentElement?.closest(expected)))
         window.shifted += value;
+    }
   }).observe({ type: "layout-shift", buffered: true });
 }"""
 TO_THE_END = """async () => {

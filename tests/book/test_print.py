@@ -12,6 +12,8 @@ from PIL import Image
 from printing.book import print_book
 from tests.book.conftest import ROOT
 
+pytestmark = pytest.mark.xdist_group("print")  # one PDF for all
+
 SHEET = {"width": 729, "height": 1000}
 PAGES = ("book/index", "book/softmax_decay", "book/six_layers", "book/ledger", "book/bibliography")
 
