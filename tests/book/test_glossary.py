@@ -1,34 +1,16 @@
 """The glossary of the built book: links that lead somewhere, characters that are drawn, words that the search finds."""
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from tests.book.conftest import pages
+from tests.book.links import Links
 from tests.chapters import ROOT
 from transformer_anatomy.page.glossary.terms import read_glossary
 
 TERMS = read_glossary(ROOT / "book" / "glossary.yml")
 ANCHORS = {term.anchor: term for term in TERMS.values()}
-
-
-class Links(HTMLParser):
-    """The links of a page, those of class `term` apart, and all of its ids."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.hrefs, self.terms, self.ids = [], [], []
-        self.feed(file.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        if "id" in attributes:
-            self.ids.append(attributes["id"])
-        if tag == "a":
-            self.hrefs.append(attributes.get("href", ""))
-            if "term" in attributes.get("class", "").split():
-                self.terms.append(attributes)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +42,7 @@ def test_everyday_words_are_linked_once_in_the_book(book):
 def test_every_entry_stands_there_and_its_links_lead_to_the_very_place(book):
     glossary = book["book/glossary"]
     assert [anchor for anchor in glossary.ids if anchor.startswith("term-")] and set(ANCHORS) <= set(glossary.ids)
-    places = [href for href in glossary.hrefs if "#first-" in href]
+    places = [href for href in glossary.addresses if "#first-" in href]
     linked = {link["id"] for links in book.values() for link in links.terms if "id" in link}
     assert {href.partition("#")[2] for href in places} == linked and len(places) == len(linked) > 100
     for href in places:

@@ -124,11 +124,10 @@ def _figures(app: Sphinx, docname: str) -> Iterator[str]:
         names, told = zip(*group, strict=True)
         columns = {
             "what": names,
-            "measured": [each["value"] for each in told],
-            "at most": [each["at_most"] for each in told],
-            "unit": [each["unit"] for each in told],
+            "measured": [_quantity(each["value"], each["unit"]) for each in told],
+            "at most": [_quantity(each["at_most"], each["unit"]) for each in told],
             "bound": [_verdict(each) for each in told],
-            "measured again by": [Markup("<code>{}</code>").format(each["command"]) for each in told],
+            "command": [Markup("<code>{}</code>").format(each["command"]) for each in told],
             "on": [_day(each["date"]) for each in told],
         }
         yield _table(columns, f"Measured on {where}")
@@ -137,6 +136,10 @@ def _figures(app: Sphinx, docname: str) -> Iterator[str]:
 PARTS: dict[str, Callable[[Sphinx, str], Iterator[str]]] = {
     "build": _build, "versions": _versions, "pages": _pages, "statements": _statements, "figures": _figures,
 }  # fmt: skip
+
+
+def _quantity(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value_text(value)}\N{NO-BREAK SPACE}{unit}"
 
 
 def _verdict(figure: dict[str, Any]) -> str | None:
