@@ -131,10 +131,10 @@ def test_statements_are_counted(book):
 
 def test_recorded_figures_stand_beside_their_bounds_and_a_missed_one_is_marked(book):
     alone, others, words = shown(book)["figures"]
-    assert alone[1] == ["alone", "0.50 ms", "–", "–", "make benchmark-figures", "2026-01-02"]
+    assert alone[1] == ["alone", "0.50 ms", "–", "–", "make benchmark-figures"]
     assert others[1][:4] == ["a slow one", "16.4 ms", "16 ms", "missed"]
     assert others[2][:4] == ["redraw", "3.10 ms", "16 ms", "kept"]
-    assert "Measured on 1 core of an 8086, Linux on x86_64, Python 3.11.7, PyTorch 2.13.0" in words
+    assert "Measured on 2026-01-02, on 1 core of an 8086, Linux on x86_64, Python 3.11.7, PyTorch 2.13.0" in words
 
 
 def test_a_part_that_there_is_not_is_refused(book):

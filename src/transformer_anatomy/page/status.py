@@ -118,7 +118,7 @@ def _figures(app: Sphinx, docname: str) -> Iterator[str]:
 
     def circumstances(item: tuple[str, dict[str, Any]]) -> str:
         versions = ", ".join(f"{name} {number}" for name, number in item[1]["versions"].items())
-        return f"{item[1]['machine']}, {versions}"
+        return f"{item[1]['date']}, on {item[1]['machine']}, {versions}"
 
     for where, group in groupby(sorted(sorted(figures.items()), key=circumstances), key=circumstances):
         names, told = zip(*group, strict=True)
@@ -128,7 +128,6 @@ def _figures(app: Sphinx, docname: str) -> Iterator[str]:
             "at most": [_quantity(each["at_most"], each["unit"]) for each in told],
             "bound": [_verdict(each) for each in told],
             "command": [Markup("<code>{}</code>").format(each["command"]) for each in told],
-            "on": [_day(each["date"]) for each in told],
         }
         yield _table(columns, f"Measured on {where}")
 
@@ -156,11 +155,7 @@ def _link(app: Sphinx, docname: str, page: str) -> Markup:
 def _kept(output: dict[str, Any]) -> Markup:
     if "finished" not in output:  # MyST-NB itself executed it
         return Markup("in an earlier build")
-    return Markup("on {}, kept since").format(_day(output["finished"][:10]))
-
-
-def _day(date: str) -> Markup:
-    return Markup("<time>{}</time>").format(date)
+    return Markup("on <time>{}</time>, kept since").format(output["finished"][:10])
 
 
 def _table(columns: dict[str, Any], caption: str) -> str:
