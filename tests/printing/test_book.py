@@ -1,11 +1,17 @@
 """A book of two small pages on paper: numbers that stay true when the contents grow, links, and what is refused."""
 
+import os
+import re
+import subprocess
+import sys
+
 import pytest
 import yaml
 
 from printing import links, sheets
 from printing.book import LIKELY, print_book
 from printing.contents import Page, pages_of
+from tests.chapters import ROOT
 
 PAGE = """<!doctype html><html lang="en"><head><title>{title}</title></head><body><article class="bd-article"><section>
 <h1>{title}<a class="headerlink" href="#x">#</a></h1>{body}</section></article></body></html>"""
@@ -20,7 +26,7 @@ def small(tmp_path):
     """A function that writes the two pages; returns the root of the book and the folder of its pages."""
 
     def write(first=FIRST, second=SECOND):
-        html = tmp_path / "html"
+        html = tmp_path / "_build" / "html"
         (html / "book").mkdir(parents=True)
         for name, title, body in (("first", "The “first” page", first), ("second", "Second & last", second)):
             page = PAGE.format(title=title.replace("&", "&amp;"), body=body)
@@ -69,6 +75,17 @@ def test_a_figure_that_is_never_drawn_stops_the_printing(browser, small):
     root, html = small(first='<figure class="explore"><p class="title">Stuck</p></figure>')
     with pytest.raises(Exception, match="never drawn: Stuck"):
         print_book(browser, root, html)
+
+
+def test_the_command_prints_the_book_in_whose_folder_it_is_called(small):
+    root, html = small()
+    (html / "index.html").touch()
+    command = [sys.executable, "-m", "printing"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    assert re.fullmatch(r"\d+ sheets, [\d.]+ MB, printed in \d+ s\n", ran.stdout)
+    assert (root / "_build" / "anatomy-of-the-transformer.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_without_chromium_the_error_says_what_to_do(monkeypatch):
