@@ -9,7 +9,7 @@ from printing.sheets import chromium
 
 
 def main() -> None:
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     html, target = root / "_build" / "html", root / "_build" / "anatomy-of-the-transformer.pdf"
     if not (html / "index.html").exists():
         sys.exit(f"There is no built book in {html}: make book")

@@ -39,7 +39,7 @@ def print_page(
     context = browser.new_context(viewport={"width": COLUMN, "height": 1000}, color_scheme="light", offline=True)
     try:
         page = context.new_page()
-        page.goto(file.as_uri(), timeout=PATIENCE)
+        page.goto(file.resolve().as_uri(), timeout=PATIENCE)
         page.emulate_media(media="print")
         title = page.evaluate(PREPARE, {"book": book, "first": first, "targets": list(targets)})
         return title, PdfReader(BytesIO(sheets(page)))

@@ -21,13 +21,6 @@ DRAWN = """figure => ({
     [canvas.width, canvas.height, ...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data]),
   marks: [...figure.querySelectorAll(".picture svg")].map(svg => svg.outerHTML),
 })"""
-# The same as one number: pixels are many, and slow to hand over.
-DRAWN_BRIEFLY = f"""figure => {{
-  let hash = 0;
-  for (const text of Object.values(({DRAWN})(figure)).map(String))
-    for (let i = 0; i < text.length; i++) hash = Math.imul(hash, 31) + text.charCodeAt(i) | 0;
-  return hash;
-}}"""
 
 
 @dataclass(frozen=True)
@@ -46,11 +39,6 @@ class Visit:
 def drawn(figure: Locator) -> dict:
     """What a figure shows: `pixels` of its canvases, `marks` of its svg elements."""
     return figure.evaluate(DRAWN)
-
-
-def drawn_briefly(figure: Locator) -> int:
-    """A hash of what a figure shows."""
-    return figure.evaluate(DRAWN_BRIEFLY)
 
 
 def controls(figure: Locator) -> list[Locator]:

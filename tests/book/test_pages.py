@@ -7,7 +7,7 @@ import pytest
 import yaml
 from pybtex.database import parse_file
 
-from tests.browsing import controls, drawn_briefly, move
+from tests.browsing import controls, drawn, move
 from tests.chapters import ROOT
 
 STATEMENTS = yaml.safe_load((ROOT / "book" / "claims.yml").read_text())
@@ -45,12 +45,12 @@ def test_each_control_of_each_figure_changes_what_the_figure_draws(visit, addres
         title = figure.locator(".title").inner_text()
         others = [other for other in figures if other is not figure][:2]
         for control in controls(figure):
-            before, said = drawn_briefly(figure), figure.locator(".readout").inner_text()
-            others_before = [drawn_briefly(other) for other in others]
+            before, said = drawn(figure), figure.locator(".readout").inner_text()
+            others_before = [drawn(other) for other in others]
             move(control)
-            assert drawn_briefly(figure) != before, f"{title}: {control.get_attribute('aria-label')}"
+            assert drawn(figure) != before, f"{title}: {control.get_attribute('aria-label')}"
             assert figure.locator(".readout").inner_text() != said, f"{title}: the words stood still"
-            assert [drawn_briefly(other) for other in others] == others_before, f"{title} moved another"
+            assert [drawn(other) for other in others] == others_before, f"{title} moved another"
 
 
 def test_each_figure_can_be_read_without_seeing_it(visit, built, chapter):
@@ -77,6 +77,7 @@ def test_nothing_sticks_out_of_a_page(visit, built, page, width):
     opened = open_page(visit, built.as_uri(), page, viewport={"width": width, "height": 900}, color_scheme="light")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     opened.page.emulate_media(color_scheme="dark")
+    opened.page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
